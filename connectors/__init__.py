@@ -1,0 +1,1 @@
+"""Connectors turn a source's changes into episodes; they are the only code that talks to the outside."""

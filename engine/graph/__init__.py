@@ -1,0 +1,1 @@
+"""The graph projection: a pure function of the log, kept in `graph.db`."""

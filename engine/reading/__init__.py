@@ -1,0 +1,1 @@
+"""Reading: planning questions, searching passages, and answering from the graph with sources."""

@@ -1,0 +1,95 @@
+"""The schema as values: entity types, relations and their phrase classes, read from TOML; knows nothing of the graph."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from ctxsync.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseClass:
+    """A class of surface phrases within a relation; a fact lives within one.
+
+    Args:
+        name: Unique over the whole schema.
+        relation: The relation it belongs to.
+        phrases: `head phrase tail`, in base form.
+        inverse: `tail phrase head`.
+        ends: `head phrase tail` that say the fact stopped holding.
+        heads: Entity types that fit the head; empty means any.
+        tails: Entity types that fit the tail; empty means any.
+        single: One head has one current tail: a later one supersedes it.
+        symmetric: Both directions say the same.
+        acyclic: A cycle cannot be.
+    """
+
+    name: str
+    relation: str
+    phrases: tuple[str, ...] = ()
+    inverse: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    tails: tuple[str, ...] = ()
+    single: bool = False
+    symmetric: bool = False
+    acyclic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """All types, relations and classes.
+
+    Args:
+        entity_types: Description by name; order as in the file.
+        relations: Description by name.
+        classes: Phrase class by name.
+        digest: SHA-256 (hex) of the TOML text: another digest is another schema.
+        toml: The text itself, as the log keeps it.
+    """
+
+    entity_types: dict[str, str]
+    relations: dict[str, str]
+    classes: dict[str, PhraseClass]
+    digest: str
+    toml: str
+
+    def is_single(self, phrase_class: str) -> bool:
+        """Say whether one head has one current tail within the class; False for a class that is unknown."""
+        known = self.classes.get(phrase_class)
+        return known is not None and known.single
+
+
+def parse(text: str) -> Schema:
+    """Read a schema from TOML text; raises `ConfigError` where it is not one."""
+    try:
+        data = tomllib.loads(text)
+        relations = data["relation"]
+        classes = {
+            name: PhraseClass(
+                name=name,
+                relation=relation,
+                **{key: tuple(value) if isinstance(value, list) else value for key, value in body.items()},
+            )
+            for relation, content in relations.items()
+            for name, body in content.get("class", {}).items()
+        }
+        return Schema(
+            entity_types={name: body["description"] for name, body in data["entity"].items()},
+            relations={name: body["description"] for name, body in relations.items()},
+            classes=classes,
+            digest=hashlib.sha256(text.encode()).hexdigest(),
+            toml=text,
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"The schema cannot be read: {error}.", remedy="Run `ctxsync doctor`.") from error
+
+
+@cache
+def universal() -> Schema:
+    """Return the schema that ships."""
+    return parse(resources.files("ctxsync.schemas").joinpath("universal.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""Prompts as plain text files, byte-stable so that a model server can reuse their prefix."""

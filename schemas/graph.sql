@@ -1,0 +1,121 @@
+-- The graph: a projection of the log, and of nothing else. Delete it and it is rebuilt.
+-- `since` and `until` are log positions: a row was believed from `since` up to, not including, `until` (NULL: still).
+-- Times are integer milliseconds UTC. A valid_to is exclusive.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+-- layout, log_id, position, hash
+
+CREATE TABLE moment (position INTEGER PRIMARY KEY, recorded_at INTEGER NOT NULL);
+CREATE INDEX moment_time ON moment (recorded_at);
+
+CREATE TABLE source (
+    name TEXT PRIMARY KEY, kind TEXT NOT NULL, location TEXT NOT NULL, trust TEXT NOT NULL,
+    removed INTEGER NOT NULL, identity TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE paused (
+    source TEXT NOT NULL, stream TEXT NOT NULL, reason TEXT NOT NULL, since INTEGER NOT NULL,
+    PRIMARY KEY (source, stream)
+) WITHOUT ROWID;
+
+CREATE TABLE quarantine (
+    source TEXT NOT NULL, place TEXT NOT NULL, error TEXT NOT NULL, since INTEGER NOT NULL,
+    PRIMARY KEY (source, place)
+) WITHOUT ROWID;
+
+CREATE TABLE item (
+    id INTEGER PRIMARY KEY, item TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, title TEXT NOT NULL,
+    attributes TEXT NOT NULL, flags TEXT NOT NULL, replaced_by TEXT
+);
+
+CREATE TABLE sighting (
+    item INTEGER NOT NULL, source TEXT NOT NULL, place TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER
+);
+CREATE INDEX sighting_item ON sighting (item, until);
+
+-- An immutable version of a section. It answers as current only while it is held.
+CREATE TABLE episode (
+    id INTEGER PRIMARY KEY, episode TEXT NOT NULL UNIQUE, item INTEGER NOT NULL, source TEXT NOT NULL,
+    kind TEXT NOT NULL, section TEXT NOT NULL, heading TEXT NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL,
+    occurred_at INTEGER NOT NULL, author TEXT NOT NULL, author_node INTEGER, thread TEXT NOT NULL, tags TEXT NOT NULL,
+    position INTEGER NOT NULL
+);
+CREATE INDEX episode_item ON episode (item);
+CREATE INDEX episode_time ON episode (occurred_at);
+
+-- The spans of log positions in which an episode was part of what its item says. `line` is where it stands now.
+CREATE TABLE holding (
+    episode INTEGER NOT NULL, line INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER
+);
+CREATE INDEX holding_episode ON holding (episode, until);
+
+-- What an identity is known by: `email:x`, `note:<item>`, `name:<normal>`, `first:<scope>:<normal>` …
+CREATE TABLE node (id INTEGER PRIMARY KEY, node TEXT NOT NULL UNIQUE);
+
+CREATE TABLE entity (id INTEGER PRIMARY KEY, entity TEXT NOT NULL UNIQUE);
+
+CREATE TABLE entity_version (
+    entity INTEGER NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER
+);
+CREATE INDEX entity_version_entity ON entity_version (entity, until);
+
+-- Which entity an identity node is.
+CREATE TABLE identity (node INTEGER NOT NULL, entity INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER);
+CREATE INDEX identity_node ON identity (node, until);
+CREATE INDEX identity_entity ON identity (entity, until);
+
+CREATE TABLE name (
+    entity INTEGER NOT NULL, name TEXT NOT NULL, normal TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER
+);
+CREATE INDEX name_normal ON name (normal, until);
+CREATE INDEX name_entity ON name (entity, until);
+
+CREATE TABLE identity_key (
+    entity INTEGER NOT NULL, kind TEXT NOT NULL, value TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER
+);
+CREATE INDEX identity_key_value ON identity_key (value, kind, until);
+CREATE INDEX identity_key_entity ON identity_key (entity, until);
+
+CREATE TABLE mention (
+    episode INTEGER NOT NULL, node INTEGER NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
+    start INTEGER, stop INTEGER, since INTEGER NOT NULL, until INTEGER
+);
+CREATE INDEX mention_episode ON mention (episode, until);
+CREATE INDEX mention_node ON mention (node, until);
+
+-- A statement of one episode, as the run that counts extracted it. Rows are never changed: support says when one counts.
+CREATE TABLE evidence (
+    id INTEGER PRIMARY KEY, evidence TEXT NOT NULL UNIQUE, episode INTEGER, head INTEGER NOT NULL,
+    relation TEXT NOT NULL, phrase_class TEXT NOT NULL, phrase TEXT NOT NULL, tail INTEGER NOT NULL,
+    quote TEXT NOT NULL, start INTEGER, stop INTEGER, confidence REAL NOT NULL, tier INTEGER NOT NULL,
+    valid_from INTEGER, valid_to INTEGER, ends INTEGER NOT NULL, occurred_at INTEGER NOT NULL, trust INTEGER NOT NULL
+);
+CREATE INDEX evidence_episode ON evidence (episode);
+
+CREATE TABLE fact (
+    id INTEGER PRIMARY KEY, fact TEXT NOT NULL UNIQUE, head INTEGER NOT NULL, relation TEXT NOT NULL,
+    phrase_class TEXT NOT NULL, tail INTEGER NOT NULL
+);
+CREATE INDEX fact_head ON fact (head, relation);
+CREATE INDEX fact_tail ON fact (tail, relation);
+CREATE INDEX fact_relation ON fact (relation, phrase_class);
+
+-- A fact may hold in several disjoint spans of valid time; each is a row. `superseded_by` is a fact's id.
+CREATE TABLE fact_version (
+    fact INTEGER NOT NULL, phrase TEXT NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER,
+    confidence REAL NOT NULL, superseded_by INTEGER, reason TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER
+);
+CREATE INDEX fact_version_fact ON fact_version (fact, until);
+CREATE INDEX fact_version_time ON fact_version (valid_from) WHERE until IS NULL;
+
+-- The evidence that states a fact (role `states`) or its end (`ends`).
+CREATE TABLE support (
+    fact INTEGER NOT NULL, evidence INTEGER NOT NULL, role TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER
+);
+CREATE INDEX support_fact ON support (fact, until);
+CREATE INDEX support_evidence ON support (evidence, until);
+
+-- rowid is episode.id. Rows stay when an episode is no longer held: readers join holding.
+CREATE VIRTUAL TABLE passage USING fts5 (
+    title, heading, text, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2"
+);
