@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from ctxsync.errors import ConfigError
 
@@ -21,6 +22,9 @@ class PhraseClass:
         phrases: `head phrase tail`, in base form.
         inverse: `tail phrase head`.
         ends: `head phrase tail` that say the fact stopped holding.
+        inverse_ends: `tail phrase head` that say so.
+        nouns: The head's noun is the tail: `employer`.
+        inverse_nouns: The tail's noun is the head: `employee`.
         heads: Entity types that fit the head; empty means any.
         tails: Entity types that fit the tail; empty means any.
         single: One head has one current tail: a later one supersedes it.
@@ -33,6 +37,9 @@ class PhraseClass:
     phrases: tuple[str, ...] = ()
     inverse: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
+    inverse_ends: tuple[str, ...] = ()
+    nouns: tuple[str, ...] = ()
+    inverse_nouns: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     tails: tuple[str, ...] = ()
     single: bool = False
@@ -64,17 +71,21 @@ class Schema:
         return known is not None and known.single
 
 
+def _phrase_class(name: str, relation: str, body: dict[str, Any]) -> PhraseClass:
+    lists: dict[str, Any] = {key: tuple(value) for key, value in body.items() if isinstance(value, list)}
+    flags: dict[str, Any] = {key: value for key, value in body.items() if isinstance(value, bool)}
+    if unknown := sorted(body.keys() - lists.keys() - flags.keys()):
+        raise TypeError(f"class {name}: {unknown[0]} is neither a list nor a truth value")
+    return PhraseClass(name=name, relation=relation, **lists, **flags)
+
+
 def parse(text: str) -> Schema:
     """Read a schema from TOML text; raises `ConfigError` where it is not one."""
     try:
         data = tomllib.loads(text)
         relations = data["relation"]
         classes = {
-            name: PhraseClass(
-                name=name,
-                relation=relation,
-                **{key: tuple(value) if isinstance(value, list) else value for key, value in body.items()},
-            )
+            name: _phrase_class(name, relation, body)
             for relation, content in relations.items()
             for name, body in content.get("class", {}).items()
         }

@@ -1,0 +1,235 @@
+"""The lexicon: which relation, class and direction a surface phrase means; stdlib only, knows no model and no graph.
+
+A phrase stands between its two ends: `head phrase tail` where the direction is 1, `tail phrase head` where it is -1.
+Lookup is on lemmas. The passive of every active phrase, and the active of every passive one, is derived, so the
+schema lists each meaning once. Words that say that something stopped (`no longer`, `used to`) are read off the phrase.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ctxsync.engine.extraction import words as w
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxsync.engine.schema import PhraseClass, Schema
+
+_WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z0-9]+)*")
+
+# How sure a way of matching is. Ranks, not probabilities: an exact phrase beats its derived passive, and so on.
+EXACT, DERIVED, REPAIRED, NOUN, ROLE, SKIPPING, VERB = 1.0, 0.97, 0.95, 0.9, 0.85, 0.75, 0.55
+
+# How well a pair of types fits a class: declared, open, or `Concept` (the type of anything ambiguous) for another one.
+FITS, OPEN, VAGUE = 1.0, 0.9, 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a phrase may mean.
+
+    Args:
+        relation: Relation name; `related_to` with class `association` where nothing fits.
+        phrase_class: Class within the relation.
+        direction: 1 for `head phrase tail`, -1 for `tail phrase head`.
+        ends: The phrase says that the fact stopped holding.
+        score: 0 to 1; 1 is an exact phrase of the schema.
+        phrase: The phrase of the schema that matched.
+    """
+
+    relation: str
+    phrase_class: str
+    direction: int
+    ends: bool = False
+    score: float = 1.0
+    phrase: str = ""
+
+
+class Lexicon:
+    """Every phrase of a schema by its lemmas. Building takes a few milliseconds; it holds no open resource."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._classes = schema.classes
+        self._phrases: dict[tuple[str, ...], list[Match]] = {}
+        self._by_verb: dict[str, list[tuple[tuple[str, ...], Match]]] = {}
+        for known in schema.classes.values():
+            for key, match in _entries(known):
+                here = self._phrases.setdefault(key, [])
+                if all(
+                    (m.phrase_class, m.direction, m.ends) != (match.phrase_class, match.direction, match.ends)
+                    for m in here
+                ):
+                    here.append(match)
+                    verb = next((word for word in key if word not in w.LIGHT), "")
+                    if verb:
+                        self._by_verb.setdefault(verb, []).append((key, match))
+
+    @staticmethod
+    def lemmas(words: Sequence[str]) -> list[str]:
+        """Return the base form of each word: `worked` and `works` are `work`, any form of be is `be`."""
+        return [w.lemma(word) for word in words]
+
+    def find(self, phrase: str, head_type: str = "", tail_type: str = "") -> list[Match]:
+        """Return what `phrase` may mean, best first; empty where the lexicon does not know it.
+
+        Types are those of the phrase's left and right end as written; classes that they do not fit are left out.
+        """
+        words = _words(phrase)
+        found = self._lookup(words)
+        if not found or found[0].score < REPAIRED:
+            rest, ended = _cessation(words)
+            if ended:
+                found = [replace(match, ends=True) for match in self._lookup(rest)] or found
+        scored = (
+            replace(match, score=round(match.score * self.fit(match, head_type, tail_type), 3)) for match in found
+        )
+        return sorted((match for match in scored if match.score > 0), key=lambda match: -match.score)
+
+    def property(self, name: str) -> list[Match]:
+        """Return what a property of a head means (`employer: Acme`), the schema's nouns before its phrases."""
+        found = self.find(name.replace("_", " ").replace("-", " "))
+        return sorted(
+            (match for match in found if match.score >= ROLE), key=lambda match: match.phrase not in self._nouns(match)
+        )
+
+    def _nouns(self, match: Match) -> tuple[str, ...]:
+        known = self._classes[match.phrase_class]
+        return known.nouns if match.direction == 1 else known.inverse_nouns
+
+    def fit(self, match: Match, left_type: str, right_type: str) -> float:
+        """Return how well the types at the phrase's two ends suit the match, 0 where they cannot."""
+        known = self._classes[match.phrase_class]
+        head, tail = (left_type, right_type) if match.direction == 1 else (right_type, left_type)
+        return _type_fit(head, known.heads) * _type_fit(tail, known.tails)
+
+    def _lookup(self, words: Sequence[str]) -> list[Match]:
+        key = _key(words)
+        if not key:
+            return []
+        if key in self._phrases:
+            return sorted(self._phrases[key], key=lambda match: -match.score)
+        if w.is_participle(words[0]) and ("be", *key) in self._phrases:
+            return [replace(match, score=min(match.score, REPAIRED)) for match in self._phrases["be", *key]]
+        if key[0] == "be" and key[-1] != "by" and key[1:] in self._phrases and w.lemma(words[-1]) in w.PREPOSITIONS:
+            # "was migrated to": who did it is left open, what moved is the subject either way.
+            return [replace(match, score=min(match.score, REPAIRED)) for match in self._phrases[key[1:]]]
+        return self._role(key) or self._skipping(key)
+
+    def _role(self, key: tuple[str, ...]) -> list[Match]:
+        """Match `senior engineer at` by its last words: modifiers stand in front of what they modify."""
+        for start in range(1, len(key) - 1):
+            for candidate in (("be", *key[start:]), key[start:]):
+                known = self._phrases.get(candidate, ())
+                found = [
+                    m
+                    for m in known
+                    if m.phrase in self._nouns(m) or m.phrase in self._nouns(replace(m, direction=-m.direction))
+                ]
+                if found:
+                    return [replace(match, score=ROLE) for match in found]
+        return []
+
+    def _skipping(self, key: tuple[str, ...]) -> list[Match]:
+        """Match by verb and last preposition (`stores orders in`), else by the verb alone."""
+        passive = "be" in key
+        verb = next((word for word in key if word not in w.LIGHT), "")
+        near: list[Match] = []
+        for known, match in self._by_verb.get(verb, ()):
+            if ("be" in known) != passive or next(word for word in known if word not in w.LIGHT) != verb:
+                continue
+            alike = (
+                len(key) > 1
+                and key[-1] in w.PREPOSITIONS
+                and known[-1] == key[-1]
+                and known.index(verb) == key.index(verb)
+            )
+            near.append(replace(match, score=SKIPPING if alike else VERB))
+        best: dict[tuple[str, int, bool], Match] = {}
+        for match in sorted(near, key=lambda match: -match.score):
+            best.setdefault((match.phrase_class, match.direction, match.ends), match)
+        return list(best.values())
+
+
+def _type_fit(given: str, declared: tuple[str, ...]) -> float:
+    if not given or given in declared:
+        return FITS
+    if not declared:
+        return OPEN
+    return VAGUE if given == "Concept" and "Person" not in declared else 0.0
+
+
+def _entries(known: PhraseClass) -> Iterator[tuple[tuple[str, ...], Match]]:
+    """Yield every way to say the class, those of the schema before those derived from them."""
+    sides = (
+        (known.phrases, 1, False),
+        (known.inverse, -1, False),
+        (known.ends, 1, True),
+        (known.inverse_ends, -1, True),
+    )
+    derived: list[tuple[tuple[str, ...], Match]] = []
+    for phrases, direction, ends in sides:
+        for phrase in phrases:
+            key = _key(_words(phrase))
+            match = Match(known.relation, known.name, direction, ends, EXACT, phrase)
+            yield key, match
+            turned = replace(match, direction=-direction, score=DERIVED)
+            if key[0] == "be" and key[-1] == "by" and len(key) > 2:
+                derived.append((key[1:-1], turned))
+            elif key[0] not in w.LIGHT:
+                derived.append((("be", *key, "by"), turned))
+    for nouns, direction in ((known.nouns, 1), (known.inverse_nouns, -1)):
+        for noun in nouns:
+            key = tuple(Lexicon.lemmas(_words(noun)))
+            match = Match(known.relation, known.name, direction, False, EXACT, noun)
+            for bare in (key, ("have", *key), (*key, "be"), (*key, "include")):
+                yield bare, replace(match, score=NOUN)
+            # "X is the owner of Y": X is at the other end than in "X's owner".
+            turned = replace(match, direction=-direction)
+            for preposition in ("of", "at", "for", "in", "to") if direction == -1 else ("of", "to"):
+                yield ("be", *key, preposition), turned
+                yield (*key, preposition), turned
+    yield from derived
+
+
+def _words(phrase: str) -> list[str]:
+    text = phrase.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("n't", " not")
+    return [word.removesuffix("'s") for word in _WORD.findall(text) if word not in ("'s", "s")]
+
+
+def _cessation(words: Sequence[str]) -> tuple[list[str], bool]:
+    """Take the words that say `it stopped` out of a phrase; the flag says whether there were any."""
+    text = " ".join(words)
+    for pattern, instead in w.CESSATION:
+        changed, count = pattern.subn(instead, text)
+        if count:
+            return changed.split(), True
+    return list(words), False
+
+
+def _key(words: Sequence[str]) -> tuple[str, ...]:
+    """Reduce a phrase to what decides its meaning: lemmas without articles, adverbs and auxiliaries.
+
+    A negated phrase has no key. `be` before a participle stays, for it is the passive; before an -ing form it goes.
+    """
+    kept = [word for word in words if word not in w.FILLERS and not w.is_adverb(word)]
+    if any(word in w.NEGATIONS for word in kept):
+        return ()
+    key: list[str] = []
+    for index, word in enumerate(kept):
+        base = w.lemma(word)
+        following = kept[index + 1] if index + 1 < len(kept) else ""
+        if base == "be" and following.endswith("ing") and following not in w.NOT_VERBS:
+            continue
+        if base == "be" and (following in w.BE_FORMS or following == "be"):
+            continue
+        if base == "have" and following and (w.is_participle(following) or following in w.BE_FORMS):
+            continue
+        if base in w.AUXILIARIES and following:
+            continue
+        key.append(base)
+    if len(key) > 1 and key[-1] == "by" and "be" not in key and w.is_participle(kept[0]):
+        key.insert(0, "be")
+    return tuple(key)
