@@ -1,0 +1,265 @@
+"""The composition root: opens a home's files late and runs whole commands; renders nothing and decides no policy.
+
+Importing this module costs no model, no pydantic and no connector: what a command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.config import Config, load_config
+from ctxsync.errors import CtxsyncError, UsageError
+from ctxsync.home import Home, resolve
+from ctxsync.sync import Step, SyncRequest, no_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ctxsync.connectors.base import Item
+    from ctxsync.engine.graph.store import Graph
+    from ctxsync.engine.reading import Reader
+    from ctxsync.events.lock import WriterLock
+    from ctxsync.events.store import EventStore
+    from ctxsync.models import Models
+
+
+def checkpoint(_: str) -> None:
+    """Do nothing at a named point of a write (`append`, `cursor`, `extract`, `project`): crash tests replace this."""
+
+
+class App:
+    """One home, its settings, and what can be done with them.
+
+    Args:
+        home: Where.
+        config: Its settings.
+        models: What extracts and embeds; None means the local ones, built when first needed.
+        clock: Milliseconds UTC.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        config: Config,
+        *,
+        models: Models | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.home = home
+        self.config = config
+        self.clock = clock
+        self._models = models
+        self._reader: tuple[int, Reader] | None = None
+
+    @classmethod
+    def open(cls, home: str | None = None) -> App:
+        """Return the App of `--home`, or of the environment; raises `ConfigError`."""
+        place = resolve(home)
+        return cls(place, load_config(place))
+
+    # Files
+
+    def store(self, *, write: bool = False) -> EventStore:
+        """Open the log; the caller closes it. Writing needs `lock()` and creates what is missing.
+
+        Raises:
+            StoreError: As `EventStore.open`.
+        """
+        from ctxsync.events.store import EventStore
+
+        if write:
+            self.home.create()
+            return EventStore.open(self.home.events_path, write=True, checkpoint=lambda name: checkpoint(name))
+        return EventStore.open(self.home.events_path)
+
+    def graph(self, *, write: bool = False) -> Graph:
+        """Open the graph; raises `GraphMissing` or `GraphStale`."""
+        from ctxsync.engine.graph.store import Graph
+
+        return Graph.open(self.home.graph_path, write=write)
+
+    def reader(self) -> Reader:
+        """Return a reader of the graph, kept for the process; a rebuilt graph is noticed."""
+        from ctxsync.engine.reading import Reader
+
+        try:
+            inode = self.home.graph_path.stat().st_ino
+        except OSError:
+            inode = 0
+        if self._reader is None or self._reader[0] != inode:
+            self._reader = (inode, Reader(self.graph()))
+        return self._reader[1]
+
+    def lock(self, purpose: str, request: SyncRequest | None = None) -> WriterLock:
+        """Return the writer lock, not yet taken."""
+        from ctxsync.events.lock import WriterLock
+
+        self.home.create()
+        request = request or SyncRequest()
+        return WriterLock(
+            self.home.lock_path, purpose, timeout=request.timeout, on_wait=request.on_wait or (lambda _: None)
+        )
+
+    @property
+    def models(self) -> Models:
+        """What extracts and embeds."""
+        if self._models is None:
+            from ctxsync.models import LocalModels
+
+            self._models = LocalModels(self.config, self.home)
+        return self._models
+
+    # Commands that write
+
+    def sync(self, request: SyncRequest, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
+        """Read what changed, extract it and bring the graph up to it.
+
+        A pass that is interrupted reports what it did (`interrupted` is true); the next one completes it.
+
+        Returns:
+            DESIGN's `sync` JSON, and `problems` (each `kind` `paused` or `quarantined`, `source`, `place`, `message`,
+            `remedy`: exit code 3 when there are any), `interrupted`, `dry_run`.
+
+        Raises:
+            UsageError: A source that is not configured.
+            StoreError: The log cannot be written; what was stored before stands.
+        """
+        from ctxsync.passes import preview, run
+
+        for name in (*request.sources, *request.allow_deletes):
+            if self.config.source(name) is None:
+                known = ", ".join(source.name for source in self.config.sources) or "none"
+                raise UsageError(
+                    f'There is no source "{name}" (configured: {known}).', remedy="Run `ctxsync source list`."
+                )
+        if request.dry_run:
+            return preview(self, request, progress)
+        with self.lock("sync", request):
+            return run(self, request, progress)
+
+    def log(self, text: str, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
+        """Store a text of one's own and make it answer at once.
+
+        Returns:
+            `{"item", "episodes", "extracted", "facts"}`.
+
+        Raises:
+            UsageError: There is no text.
+        """
+        if not text.strip():
+            raise UsageError("There is nothing to log.", remedy="Give a text: ctxsync log 'Rosa moved to Lyon'.")
+        from ctxsync.connectors.base import Observed, Sighted, episode_id
+        from ctxsync.passes import bring_up
+        from ctxsync.sync import configure, to_events
+
+        now = self.clock()
+        item = log_item(text, self.config, now)
+        with self.lock("log"), self.store(write=True) as store:
+            configure(store, self.config, now)
+            place = item.id.removeprefix("log:")
+            store.append(list(to_events("log", (Observed(item, place), Sighted(item.id, place)), now)))
+            done = bring_up(self, store, progress)
+        return {"item": item.id, "episodes": [episode_id(item.id, section) for section in item.sections], **done}
+
+    def rebuild(self, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
+        """Build the graph anew from the log, beside the old one, then put it in its place."""
+        from ctxsync.passes import rebuild
+
+        with self.lock("rebuild"):
+            return rebuild(self, progress)
+
+    def remove_source(self, name: str, *, forget: bool = False) -> dict[str, Any]:
+        """Take a source out of config.toml and retract what it alone shows. Its text stays in the log.
+
+        Raises:
+            UsageError: No such source.
+            CtxsyncError: `forget` was asked, which this version cannot do.
+        """
+        if forget:
+            raise CtxsyncError(
+                "Erasing a source's text from the log is not available in this version; nothing was changed.",
+                remedy=f"Run `ctxsync source remove {name}` to retract what it says.",
+            )
+        from ctxsync.passes import catch_up_graph
+        from ctxsync.sources import remove_from_file
+        from ctxsync.sync import remove_source
+
+        source = self.config.source(name)
+        if source is None:
+            raise UsageError(f'There is no source "{name}".', remedy="Run `ctxsync source list`.")
+        with self.lock("source remove"):
+            if self.home.events_path.exists():
+                with self.store(write=True) as store:
+                    remove_source(store, source, self.config, self.clock())
+                    catch_up_graph(self, store, no_progress)
+            remove_from_file(self.home, name)
+        self.config = load_config(self.home)
+        return {"removed": name}
+
+    def add_source(self, kind: str, location: str, **options: Any) -> dict[str, Any]:
+        """Add a source to config.toml; see `ctxsync.sources.add`."""
+        from ctxsync.config import as_mapping
+        from ctxsync.sources import add
+
+        self.home.create()
+        source = add(self.home, self.config, kind, location, **options)
+        self.config = load_config(self.home)
+        return dict(as_mapping(source))
+
+    def import_log(self, folder: Path, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
+        """Read an exported log into this home, which has none, and build its graph."""
+        from ctxsync.events import jsonl
+        from ctxsync.passes import rebuild
+
+        with self.lock("import"):
+            with self.store(write=True) as store:
+                jsonl.import_log(store, folder)
+            return rebuild(self, progress)
+
+    # Commands that read
+
+    def export_log(self, folder: Path) -> dict[str, Any]:
+        """Write the log as JSON Lines, a file a month."""
+        from ctxsync.events import jsonl
+
+        with self.store() as store:
+            jsonl.export_log(store, folder)
+            return {"folder": str(folder), "events": store.count()}
+
+    def verify(self, progress: Callable[[Step], None] = no_progress, *, deep: bool = False) -> dict[str, Any]:
+        """Check the log's hash chain and that the graph stands on it; `deep` also compares the graph with a rebuild."""
+        from ctxsync.passes import verify
+
+        return verify(self, progress, deep=deep)
+
+    def status(self, *, full: bool = False) -> dict[str, Any]:
+        """Return DESIGN's `status` JSON; hashes of the graph only when `full`, because they read all of it."""
+        from ctxsync.status import status
+
+        return status(self, full=full)
+
+    def doctor(self, *, chain: bool = False) -> list[dict[str, Any]]:
+        """Check the installation and the home; see `ctxsync.doctor.examine`."""
+        from ctxsync.doctor import examine
+
+        return [asdict(finding) for finding in examine(self, chain=chain)]
+
+    def watch(self, report: Callable[[str], None], **options: Any) -> None:
+        """Keep the graph current until a signal comes; see `ctxsync.watch.Watch`."""
+        from ctxsync.watch import Watch
+
+        Watch(self, report, **options).run()
+
+
+def log_item(text: str, config: Config, now: int) -> Item:
+    """Return the item of a text of one's own: one section, said now; its first line is its title."""
+    from ctxsync.connectors.base import Item, Person, Section, digest
+
+    clean = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    me = config.identity
+    author = Person(me.names[0] if me.names else "", me.keys) if me.names or me.keys else None
+    section = Section("", clean, now, line=1, author=author)
+    return Item(f"log:{digest(clean, now)}", "log", clean.splitlines()[0][:80], (section,))

@@ -1,0 +1,363 @@
+"""`config.toml` as values; knows the keys and their types, and nothing of what connectors and models do with them.
+
+Importing this costs the standard library alone. Every refusal is a `ConfigError` that names the key, the nearest valid
+one, and the line where it stands; a value is never repeated in a message, because it may be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from ctxsync.home import Home
+
+SOURCE_TYPES = ("notes", "git")
+LATER_TYPES = ("imap", "mailbox", "slack", "slack-export")
+RESERVED_NAMES = ("ctxsync", "log")  # the log's own `source` for jobs and people, and for `ctxsync log`
+NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+DEFAULT_TRUST = {"notes": "own", "git": "others"}
+_SECRET_KEYS = re.compile(r"(^|_)(password|passwd|secret|token|api_key|apikey|credentials?)$", re.IGNORECASE)
+_SECRET_FORMS = ("keyring:", "env:", "command:")
+_URL_WITH_PASSWORD = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
+_CRON_FIELD = re.compile(r"[0-9A-Za-z*,/-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityConfig:
+    """Who "I" am.
+
+    Args:
+        names: Names I go by.
+        emails: My addresses; compared in lower case.
+        slack: My Slack ids as `team:user`.
+    """
+
+    names: tuple[str, ...] = ()
+    emails: tuple[str, ...] = ()
+    slack: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """My identity keys, as `kind:value`."""
+        mails = (f"email:{address.strip().lower()}" for address in self.emails)
+        return (*mails, *(f"slack:{account}" for account in self.slack))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """One `[[sources]]` table.
+
+    Args:
+        name: Unique, in lower case.
+        type: One of `SOURCE_TYPES`.
+        path: Absolute, `~` expanded; not resolved, so that a link that is re-aimed is followed.
+        include: Globs of what to read; empty means everything.
+        exclude: Globs of what to leave out.
+        trust: `own` or `others`: whose words these are.
+        allow_cloud: May be stricter than `[privacy]`, never looser.
+    """
+
+    name: str
+    type: str
+    path: Path
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    trust: str = field(default="", metadata={"choices": ("own", "others")})
+    allow_cloud: bool = True
+
+    def settings(self) -> dict[str, Any]:
+        """Return the table as the connector gets it: JSON values, the path absolute."""
+        return {
+            "path": str(self.path),
+            "include": list(self.include),
+            "exclude": list(self.exclude),
+            "trust": self.trust,
+            "allow_cloud": self.allow_cloud,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionConfig:
+    """`mode`: which tiers may run. This version has the local ones."""
+
+    mode: str = field(
+        default="local-only",
+        metadata={"choices": ("local-only",), "later": ("cloud-fallback", "cloud-quality")},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyConfig:
+    """`allow_cloud` closes the one door to the network; `pii_scrubbing` is what goes through it."""
+
+    allow_cloud: bool = False
+    pii_scrubbing: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SyncConfig:
+    """`max_delete_ratio` (0 to 1) and `min_deletes`: more than both vanishing in one pass is suspicious."""
+
+    max_delete_ratio: float = field(default=0.2, metadata={"range": (0.0, 1.0)})
+    min_deletes: int = field(default=20, metadata={"range": (1, 1_000_000)})
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaConfig:
+    """When a suggested type is promoted (SPEC "Universal schema")."""
+
+    mode: str = field(default="open", metadata={"choices": ("open", "strict")})
+    k: int = field(default=5, metadata={"range": (1, 1_000_000)})
+    m: int = field(default=3, metadata={"range": (1, 1_000_000)})
+    min_confidence: float = field(default=0.7, metadata={"range": (0.0, 1.0)})
+    max_similarity: float = field(default=0.85, metadata={"range": (0.0, 1.0)})
+
+
+@dataclass(frozen=True, slots=True)
+class JobsConfig:
+    """A cron line a job, in local time; an empty one turns the job off. `reconcile` reads every source again."""
+
+    reconcile: str = field(default="*/15 * * * *", metadata={"cron": True})
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionConfig:
+    """How long the text of retracted items is kept. This version keeps it."""
+
+    retracted: str = field(default="forever", metadata={"choices": ("forever",), "later": ("a number of days",)})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All of `config.toml`; a missing file is all defaults and no sources."""
+
+    identity: IdentityConfig = field(default_factory=IdentityConfig)
+    sources: tuple[SourceConfig, ...] = ()
+    extraction: ExtractionConfig = field(default_factory=ExtractionConfig)
+    privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
+    sync: SyncConfig = field(default_factory=SyncConfig)
+    schema: SchemaConfig = field(default_factory=SchemaConfig)
+    jobs: JobsConfig = field(default_factory=JobsConfig)
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
+
+    def source(self, name: str) -> SourceConfig | None:
+        """Return the source of that name, if it is configured."""
+        return next((source for source in self.sources if source.name == name), None)
+
+
+_TABLES: dict[str, type] = {
+    "identity": IdentityConfig,
+    "extraction": ExtractionConfig,
+    "privacy": PrivacyConfig,
+    "sync": SyncConfig,
+    "schema": SchemaConfig,
+    "jobs": JobsConfig,
+    "retention": RetentionConfig,
+}
+
+
+def load_config(home: Home) -> Config:
+    """Read the settings of a home.
+
+    Raises:
+        ConfigError: The file cannot be read or says something that means nothing.
+    """
+    path = home.config_path
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Config()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", remedy="Run `ctxsync doctor`.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text.", remedy="Save it as UTF-8.") from error
+    return parse(text, str(path))
+
+
+def parse(text: str, origin: str = "config.toml") -> Config:
+    """Read settings from TOML text.
+
+    Args:
+        text: The TOML.
+        origin: What messages call it.
+
+    Raises:
+        ConfigError: As `load_config`.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{origin} is not valid TOML: {error}.", remedy="Correct that line.") from error
+    reading = _Reading(text, origin)
+    reading.refuse_secrets(data)
+    for key in data:
+        if key not in _TABLES and key != "sources":
+            reading.refuse(f'there is no table or key "{key}"', (key,), valid=(*_TABLES, "sources"), wrong=key)
+    tables = {name: reading.table(cls, data.get(name, {}), (name,)) for name, cls in _TABLES.items()}
+    return Config(sources=reading.sources(data.get("sources", [])), **tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One read of one file: turns tables into dataclasses and refusals into messages with lines."""
+
+    text: str
+    origin: str
+
+    def refuse(
+        self, problem: str, path: tuple[str | int, ...], *, valid: Collection[str] = (), wrong: str = ""
+    ) -> None:
+        line = line_of(self.text, path)
+        hint = ""
+        if valid:
+            from difflib import get_close_matches
+
+            near = get_close_matches(wrong.lower(), valid, 1, 0.5)
+            hint = f'; did you mean "{near[0]}"?' if near else f"; valid: {', '.join(sorted(valid))}"
+        where = f"{self.origin}, line {line}" if line else self.origin
+        raise ConfigError(f"{where}: {problem}{hint or '.'}", remedy="Correct it there.")
+
+    def refuse_secrets(self, value: Any, path: tuple[str | int, ...] = ()) -> None:
+        if isinstance(value, dict):
+            for key, child in value.items():
+                if isinstance(child, str) and _SECRET_KEYS.search(key) and not child.startswith(_SECRET_FORMS):
+                    self.refuse(
+                        f'"{key}" holds a secret in the clear; write env:NAME, keyring: or command:… instead',
+                        (*path, key),
+                    )
+                self.refuse_secrets(child, (*path, key))
+        elif isinstance(value, list):
+            for index, child in enumerate(value):
+                self.refuse_secrets(child, (*path, index))
+        elif isinstance(value, str) and _URL_WITH_PASSWORD.search(value):
+            self.refuse(f'"{path[-1]}" holds a password in the clear inside an address', path)
+
+    def table(self, cls: type, data: Any, path: tuple[str | int, ...], label: str = "") -> Any:
+        label = label or f"[{path[0]}]"
+        if not isinstance(data, dict):
+            self.refuse(f'"{path[0]}" must be a table', path)
+        known = {item.name: item for item in fields(cls)}
+        for key in data:
+            if key not in known:
+                self.refuse(f'unknown key "{key}" in {label}', (*path, key), valid=tuple(known), wrong=key)
+        values = {key: self._value(known[key], value, (*path, key), label) for key, value in data.items()}
+        for name, item in known.items():
+            if name not in values and item.default is MISSING and item.default_factory is MISSING:
+                self.refuse(f'{label} lacks "{name}"', path)
+        return cls(**values)
+
+    def _value(self, item: Any, value: Any, path: tuple[str | int, ...], label: str) -> Any:
+        kind = item.type
+        name = f'"{item.name}" in {label}'
+        if kind == "tuple[str, ...]":
+            if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+                self.refuse(f'{name} must be a list of texts, as {item.name} = ["…"]', path)
+            return tuple(value)
+        if kind == "bool" and not isinstance(value, bool):
+            self.refuse(f"{name} must be true or false", path)
+        if kind == "int" and (isinstance(value, bool) or not isinstance(value, int)):
+            self.refuse(f"{name} must be a whole number", path)
+        if kind == "float" and (isinstance(value, bool) or not isinstance(value, int | float)):
+            self.refuse(f"{name} must be a number", path)
+        if "later" in item.metadata and value not in item.metadata["choices"]:
+            later = " and ".join(item.metadata["later"])
+            only = ", ".join(item.metadata["choices"])
+            self.refuse(f'{name} can only be "{only}" in this version ({later} come later)', path)
+        if kind in ("str", "Path") and not isinstance(value, str):
+            self.refuse(f"{name} must be a text", path)
+        if "choices" in item.metadata and value not in item.metadata["choices"]:
+            self.refuse(f"{name} must be one of: {', '.join(item.metadata['choices'])}", path)
+        if "range" in item.metadata and not item.metadata["range"][0] <= value <= item.metadata["range"][1]:
+            self.refuse(f"{name} must be from {item.metadata['range'][0]} to {item.metadata['range'][1]}", path)
+        if item.metadata.get("cron") and value and not _is_cron(value):
+            self.refuse(f'{name} must be a cron line of five fields, as "*/15 * * * *"', path)
+        return float(value) if kind == "float" else value
+
+    def sources(self, data: Any) -> tuple[SourceConfig, ...]:
+        if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
+            self.refuse("sources are tables, each under a [[sources]] line", ("sources",))
+        found: list[SourceConfig] = []
+        for index, entry in enumerate(data):
+            path = ("sources", index)
+            kind = entry.get("type")
+            if kind in LATER_TYPES:
+                self.refuse(f'sources of type "{kind}" are not available in this version', (*path, "type"))
+            if kind is not None and kind not in SOURCE_TYPES:
+                self.refuse(
+                    "unknown source type", (*path, "type"), valid=(*SOURCE_TYPES, *LATER_TYPES), wrong=str(kind)
+                )
+            label = f'[[sources]] "{entry["name"]}"' if isinstance(entry.get("name"), str) else "[[sources]]"
+            source: SourceConfig = self.table(SourceConfig, entry, path, label)
+            if not NAME_PATTERN.fullmatch(source.name) or source.name in RESERVED_NAMES:
+                self.refuse(f'"{source.name}" cannot name a source: {name_rule()}', (*path, "name"))
+            if any(other.name == source.name for other in found):
+                self.refuse(f'two sources are named "{source.name}"', (*path, "name"))
+            location = Path(source.path).expanduser()
+            if not location.is_absolute():
+                self.refuse(f'"path" in {label} must be absolute or begin with ~', (*path, "path"))
+            found.append(
+                SourceConfig(
+                    source.name,
+                    source.type,
+                    location,
+                    source.include,
+                    source.exclude,
+                    source.trust or DEFAULT_TRUST[source.type],
+                    source.allow_cloud,
+                )
+            )
+        return tuple(found)
+
+
+def name_rule() -> str:
+    """Return what a source may be called, for messages."""
+    return f"use lower-case letters, digits, dot, dash and underscore, and not {' or '.join(RESERVED_NAMES)}"
+
+
+def line_of(text: str, path: tuple[str | int, ...]) -> int:
+    """Return the 1-based line where a key stands, or its table's; 0 when it cannot be told.
+
+    Args:
+        text: TOML, one key a line as people write it; dotted and inline tables are not looked into.
+        path: Keys from the top; an index after the name of an array of tables.
+    """
+    table, index, key = str(path[0]), -1, ""
+    rest = list(path[1:])
+    if rest and isinstance(rest[0], int):
+        index = int(rest.pop(0))
+    if rest:
+        key = str(rest[0])
+    current, seen, header_line = "", -1, 0
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if header := re.match(r"\[{1,2}\s*[\"']?([^\]\"']+?)[\"']?\s*\]{1,2}", stripped):
+            current = header[1]
+            if current == table:
+                seen += 1
+                if index in (-1, seen):
+                    header_line = number
+            continue
+        name = stripped.split("=", 1)[0].strip().strip("\"'")
+        if current == table and index in (-1, seen) and key and name == key:
+            return number
+        if not current and name == table:
+            return number
+    return header_line
+
+
+def _is_cron(line: str) -> bool:
+    parts = line.split()
+    return len(parts) == 5 and all(_CRON_FIELD.fullmatch(part) for part in parts)
+
+
+def as_mapping(source: SourceConfig) -> Mapping[str, Any]:
+    """Return a source as `source list --json` shows it."""
+    return {"name": source.name, "type": source.type, **source.settings()}

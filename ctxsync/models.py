@@ -1,0 +1,63 @@
+"""What extracts and embeds, built when first needed and kept for the process; knows no text and no table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ctxsync.config import Config
+    from ctxsync.engine.embedding import Embedder, VectorCache
+    from ctxsync.engine.extraction.chain import Chain
+    from ctxsync.home import Home
+
+
+class Models(Protocol):
+    """The seam between a pass and its models."""
+
+    def chain(self) -> Chain:
+        """Return the extraction chain; loading its models may wait for its first use."""
+        ...
+
+    def embedder(self) -> Embedder | None:
+        """Return what makes vectors; None when search should do without."""
+        ...
+
+    def cache(self) -> VectorCache | None:
+        """Return where vectors are kept; None without an embedder."""
+        ...
+
+
+class LocalModels:
+    """The models that ship: nothing is downloaded, nothing leaves the machine."""
+
+    def __init__(self, config: Config, home: Home) -> None:
+        self._config = config
+        self._home = home
+        self._chain: Chain | None = None
+        self._embedder: Embedder | None = None
+
+    def chain(self) -> Chain:
+        """Return the built-in chain for the shipped schema and the configured identity."""
+        if self._chain is None:
+            from ctxsync.engine.extraction.base import Identity
+            from ctxsync.engine.extraction.chain import build_chain
+            from ctxsync.engine.schema import universal
+
+            identity = Identity(names=self._config.identity.names, keys=self._config.identity.keys)
+            self._chain = build_chain(universal(), identity)
+        return self._chain
+
+    def embedder(self) -> Embedder | None:
+        """Return the MiniLM embedder."""
+        if self._embedder is None:
+            from ctxsync.engine.embedding import Embedder
+
+            self._embedder = Embedder()
+        return self._embedder
+
+    def cache(self) -> VectorCache | None:
+        """Return the vector cache of the home."""
+        from ctxsync.engine.embedding import VectorCache
+
+        self._home.reserve(self._home.cache_path)
+        return VectorCache(self._home.cache_path)

@@ -1,0 +1,277 @@
+"""Whole passes over a home: read, extract, project, embed; each step asks cheaply whether it has anything to do."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ctxsync import runs
+from ctxsync.errors import ConfigError, GraphError, GraphMissing, GraphStale, StoreMissing
+from ctxsync.sync import (
+    SourceReport,
+    Step,
+    SyncRequest,
+    configure,
+    no_progress,
+    options_for,
+    preview_source,
+    read_source,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ctxsync.app import App
+    from ctxsync.config import SourceConfig
+    from ctxsync.connectors.base import Connector, Json, Stream
+    from ctxsync.engine.graph.store import Graph
+    from ctxsync.events.store import EventStore
+
+CONNECTORS = "ctxsync.connectors"  # entry point group: name is the source type
+SECONDS_PER_SECTION = 0.03  # an estimate for `--dry-run`: extraction and vector of a short section, one slow core
+
+
+def connect(app: App, source: SourceConfig, request: SyncRequest, now: int) -> Connector:
+    """Build a source's connector. A home that lies inside the source is left out of it.
+
+    Raises:
+        ConfigError: No installed connector has that type.
+    """
+    found = [point for point in entry_points(group=CONNECTORS) if point.name == source.type]
+    if not found:
+        raise ConfigError(
+            f'No connector for sources of type "{source.type}" is installed.', remedy="Reinstall ctxsync."
+        )
+    settings = source.settings()
+    root, home = source.path.resolve(), app.home.path.resolve()
+    if root in home.parents:
+        settings["exclude"] = [*settings["exclude"], f"/{home.relative_to(root).as_posix()}/**"]
+    connector: Connector = found[0].load()(source.name, settings, options_for(app.config, source.name, request, now))
+    return connector
+
+
+def chosen(app: App, request: SyncRequest) -> list[SourceConfig]:
+    """Return the sources a request is about, in the order of config.toml."""
+    return [source for source in app.config.sources if not request.sources or source.name in request.sources]
+
+
+def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
+    """Do one pass; the caller holds the writer lock. See `App.sync`."""
+    started = time.monotonic()
+    now = app.clock()
+    reports: list[SourceReport] = []
+    done: dict[str, Any] = {"extracted": 0, "failed": 0, "facts": 0, "embedded": 0}
+    interrupted = False
+    stopped = request.stopped or (lambda: False)
+
+    def step(step: Step) -> None:
+        progress(step)
+        if stopped():
+            raise KeyboardInterrupt
+
+    with closing(app.store(write=True)) as store:
+        try:
+            configure(store, app.config, now)
+            for source in chosen(app, request):
+                connector = connect(app, source, request, now)
+                reports.append(read_source(store, connector, now, progress=step))
+            done = bring_up(app, store, step)
+        except KeyboardInterrupt:
+            interrupted = True
+    _note_runs(app, reports, now)
+    return _report(reports, done, time.monotonic() - started, interrupted=interrupted) | standing(app, reports)
+
+
+def preview(app: App, request: SyncRequest, progress: Callable[[Step], None]) -> dict[str, Any]:
+    """Report what a pass would do, storing nothing. See `App.sync`."""
+    started = time.monotonic()
+    now = app.clock()
+    try:
+        store = app.store()
+    except StoreMissing:
+        store = None
+    try:
+
+        def cursor_of(stream: Stream) -> Mapping[str, Json]:
+            return store.cursor(stream.source, stream.name) if store else {}
+
+        reports = [
+            preview_source(connect(app, source, request, now), cursor_of, progress=progress)
+            for source in chosen(app, request)
+        ]
+    finally:
+        if store:
+            store.close()
+    sections = sum(report.sections for report in reports)
+    report = _report(reports, {"extracted": 0, "facts": 0}, time.monotonic() - started, interrupted=False)
+    return report | {
+        "dry_run": True,
+        "sections": sections,
+        "estimated_seconds": round(sections * SECONDS_PER_SECTION, 1),
+        "problems": [problem for report in reports for problem in report.problems],
+    }
+
+
+def bring_up(app: App, store: EventStore, progress: Callable[[Step], None]) -> dict[str, Any]:
+    """Extract what waits, project it, and make its vectors; models are built only when something waits.
+
+    Returns:
+        `extracted`, `failed` (episodes), `facts` (first believed in this pass), `embedded` (episodes).
+    """
+    from ctxsync.engine.extraction.reactor import extract_pending
+
+    extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
+    facts = catch_up_graph(app, store, progress)
+    return {
+        "extracted": extraction.extracted,
+        "failed": extraction.failed,
+        "facts": facts,
+        "embedded": embed(app, progress),
+    }
+
+
+def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> int:
+    """Bring the graph up to the log, building it where it is missing or of another layout; return the new facts."""
+    from ctxsync.app import checkpoint
+    from ctxsync.engine.graph.projection import catch_up
+
+    with closing(_writable_graph(app, store, progress)) as graph:
+        before = graph.position
+        catch_up(store, graph, checkpoint=checkpoint, progress=_counting(progress, "project"))
+        if graph.position == before:
+            return 0
+        (count,) = graph.db.execute(NEW_FACTS, (before,)).fetchone()
+        return int(count)
+
+
+NEW_FACTS = "SELECT count(DISTINCT fact) FROM fact_version WHERE since > ? AND until IS NULL"
+
+
+def _writable_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> Graph:
+    from ctxsync.engine.graph.projection import rebuild as rebuild_graph
+
+    try:
+        return app.graph(write=True)
+    except (GraphMissing, GraphStale):
+        return rebuild_graph(store, app.home.graph_path, progress=_counting(progress, "project"))
+
+
+def embed(app: App, progress: Callable[[Step], None]) -> int:
+    """Make the vectors that held episodes lack; return how many."""
+    from ctxsync.engine.graph.projection import embed_pending
+
+    embedder = app.models.embedder()
+    cache = app.models.cache()
+    if embedder is None or cache is None:
+        return 0
+    with closing(app.graph(write=True)) as graph, closing(cache):
+        return int(embed_pending(graph, cache, embedder, progress=_counting(progress, "embed")))
+
+
+def rebuild(app: App, progress: Callable[[Step], None]) -> dict[str, Any]:
+    """Build the graph anew; the caller holds the writer lock. See `App.rebuild`."""
+    from ctxsync.engine.graph.projection import rebuild as rebuild_graph
+
+    started = time.monotonic()
+    with closing(app.store()) as store:
+        with closing(rebuild_graph(store, app.home.graph_path, progress=_counting(progress, "rebuild"))) as graph:
+            counts, state, history = graph.counts(), graph.state_hash(), graph.history_hash()
+            position = graph.position
+        embedded = embed(app, progress)
+    return {
+        "position": position,
+        "counts": counts,
+        "state_hash": state,
+        "history_hash": history,
+        "embedded": embedded,
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def verify(app: App, progress: Callable[[Step], None], *, deep: bool) -> dict[str, Any]:
+    """Check the log, and the graph against it. See `App.verify`."""
+    import tempfile
+
+    from ctxsync.engine.graph.projection import rebuild as rebuild_graph
+
+    with closing(app.store()) as store:
+        verified = store.verify(progress=_counting(progress, "verify"))
+        report: dict[str, Any] = {"events": store.count(), "position": store.head()[0], "hash": store.head()[1]}
+        report["erased"] = getattr(verified, "erased", 0)
+        try:
+            graph = app.graph()
+        except GraphError as error:
+            return report | {"graph": error.message}
+        with closing(graph):
+            report["graph_position"] = graph.position
+            agrees = graph.log_id == store.log_id
+            if deep and agrees:
+                report |= {"state_hash": graph.state_hash(), "history_hash": graph.history_hash()}
+                with tempfile.TemporaryDirectory(dir=app.home.path, prefix=".verify-") as folder:
+                    anew = rebuild_graph(store, Path(folder) / "graph.db", progress=_counting(progress, "rebuild"))
+                    with closing(anew):
+                        report["rebuilt"] = anew.state_hash()
+                        agrees = (report["state_hash"], graph.position) == (report["rebuilt"], anew.position)
+            report["graph"] = "agrees" if agrees else "differs"
+    return report
+
+
+def standing(app: App, reports: Iterable[SourceReport]) -> dict[str, Any]:
+    """Return what waits at the sources of a pass, as the graph has it now: `problems`, and each source's counts."""
+    problems: list[dict[str, Json]] = [problem for report in reports for problem in report.problems]
+    names = {report.name for report in reports}
+    try:
+        graph = app.graph()
+    except GraphError:
+        return {"problems": problems}
+    with closing(graph):
+        for source, place, error in graph.db.execute(QUARANTINED):
+            if source in names:
+                problems.append(
+                    {
+                        "kind": "quarantined",
+                        "source": source,
+                        "place": place,
+                        "message": error,
+                        "remedy": "Correct the file, or run `ctxsync sync --retry-quarantined`.",
+                    }
+                )
+    return {"problems": problems}
+
+
+QUARANTINED = "SELECT source, place, error FROM quarantine ORDER BY source, place"
+
+
+def _report(
+    reports: list[SourceReport], done: Mapping[str, Any], seconds: float, *, interrupted: bool
+) -> dict[str, Any]:
+    return {
+        "sources": [report.as_json() for report in reports],
+        **done,
+        "seconds": round(seconds, 3),
+        "interrupted": interrupted,
+        "dry_run": False,
+    }
+
+
+def _note_runs(app: App, reports: Iterable[SourceReport], now: int) -> None:
+    entries: dict[str, dict[str, Any]] = {}
+    for report in reports:
+        entry: dict[str, Any] = {"tried": now, "seconds": round(report.seconds, 3), "skipped": report.skipped}
+        if report.paused is None:
+            entry["at"] = now
+        entries[report.name] = entry
+    if entries:
+        runs.record(app.home, "sources", entries)
+
+
+def _counting(progress: Callable[[Step], None], phase: str) -> Callable[..., None]:
+    """Return a callback of (done, total) that tells of one phase."""
+
+    def tell(done: int, total: int | None = None) -> None:
+        progress(Step(phase, done, total))
+
+    return tell

@@ -1,0 +1,98 @@
+"""What a home holds, in counts; reads two databases and a note of local runs, and writes nothing."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from ctxsync import runs
+from ctxsync.errors import GraphError, StoreMissing
+
+if TYPE_CHECKING:
+    from ctxsync.app import App
+
+PAUSED = "SELECT source, stream, reason FROM paused ORDER BY source, stream"
+QUARANTINED = "SELECT source, place, error FROM quarantine ORDER BY source, place"
+ITEMS = "SELECT source, count(*) FROM sighting WHERE until IS NULL GROUP BY source"
+TIERS = "SELECT tier, count(*) FROM evidence GROUP BY tier ORDER BY tier"
+
+
+def status(app: App, *, full: bool) -> dict[str, Any]:
+    """Return DESIGN's `status` JSON. Raises `StoreMissing` at no point: a home without a log has counts of zero."""
+    found: dict[str, Any] = {
+        "home": str(app.home.path),
+        "position": 0,
+        "events": 0,
+        "episodes": 0,
+        "entities": 0,
+        "facts": {"current": 0, "all": 0},
+        "sources": [],
+        "lag": 0,
+        "quarantined": [],
+        "contradictions": 0,
+        "tiers": {},
+        "tokens": 0,
+        "cost_usd": 0.0,
+        "daemon": None,
+        "jobs": [],
+        "state_hash": None,
+        "history_hash": None,
+        "graph": "missing",
+    }
+    head = 0
+    try:
+        store = app.store()
+    except StoreMissing:
+        store = None
+    if store is not None:
+        with closing(store):
+            head = store.head()[0]
+            found |= {"position": head, "events": store.count(), "lag": head}
+    paused: dict[str, list[dict[str, str]]] = {}
+    items: dict[str, int] = {}
+    try:
+        graph = app.graph()
+    except GraphError as error:
+        found["graph"] = error.message
+    else:
+        with closing(graph):
+            found |= graph.counts() | {"lag": head - graph.position, "graph": "ready"}
+            for source, stream, reason in graph.db.execute(PAUSED):
+                paused.setdefault(source, []).append({"stream": stream, "reason": reason})
+            found["quarantined"] = [
+                {"source": source, "place": place, "error": error}
+                for source, place, error in graph.db.execute(QUARANTINED)
+            ]
+            items = dict(graph.db.execute(ITEMS))
+            found["tiers"] = {str(tier): count for tier, count in graph.db.execute(TIERS)}
+            if full:
+                found |= {"state_hash": graph.state_hash(), "history_hash": graph.history_hash()}
+    noted = runs.read(app.home)
+    for source in app.config.sources:
+        ran = noted["sources"].get(source.name, {})
+        found["sources"].append(
+            {
+                "name": source.name,
+                "type": source.type,
+                "location": str(source.path),
+                "trust": source.trust,
+                "items": items.get(source.name, 0),
+                "last_success": _rfc3339(ran.get("at")),
+                "last_tried": _rfc3339(ran.get("tried")),
+                "skipped": ran.get("skipped", {}),
+                "paused": paused.get(source.name, []),
+                "quarantined": sum(entry["source"] == source.name for entry in found["quarantined"]),
+            }
+        )
+    for name, cron in (("reconcile", app.config.jobs.reconcile),):
+        ran = noted["jobs"].get(name, {})
+        found["jobs"].append({"name": name, "cron": cron, "last_run": _rfc3339(ran.get("at"))})
+    return found
+
+
+def _rfc3339(milliseconds: Any) -> str | None:
+    if not isinstance(milliseconds, int):
+        return None
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,409 @@
+"""One pass over the sources: what connectors read becomes events; knows nothing of any one source, model or table.
+
+A pass is read, extract, project, embed. Each step picks up where the log says it stopped, so a pass that was killed
+anywhere is completed by the next one. A source that fails is paused and never stops the others.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.errors import CursorExpired, SourceError, SuspiciousDeletion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ctxsync.config import Config, SourceConfig
+    from ctxsync.connectors.base import Batch, Change, Connector, Json, Options, Stream
+    from ctxsync.events.store import EventStore, NewEvent
+
+RUNNER = "ctxsync"  # the log's `source` for what the runner itself says
+WHOLE_SOURCE = ""  # the stream of a pause that concerns a source before its streams are known
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRequest:
+    """What one pass is asked to do.
+
+    Args:
+        sources: Names; empty means every configured source.
+        dry_run: Read only, and report what would happen.
+        allow_deletes: Names of sources whose suspicious deletions are let through.
+        retry_quarantined: Try quarantined items again though their bytes did not change.
+        timeout: Seconds to wait for another writer.
+        on_wait: Called once with a line naming that writer when there is a wait.
+        stopped: Asked between steps; true ends the pass early, as Ctrl-C does.
+    """
+
+    sources: tuple[str, ...] = ()
+    dry_run: bool = False
+    allow_deletes: tuple[str, ...] = ()
+    retry_quarantined: bool = False
+    timeout: float = 60.0
+    on_wait: Callable[[str], None] | None = None
+    stopped: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a pass is.
+
+    Args:
+        phase: `read`, `extract`, `project`, `embed`, `verify` or `rebuild`.
+        done: Items, episodes or events done in this phase (for `read`: of this source).
+        total: How many there are; None while that is unknown.
+        source: The source, in phase `read`.
+    """
+
+    phase: str
+    done: int
+    total: int | None = None
+    source: str = ""
+
+
+def no_progress(_: Step) -> None:
+    """Show nothing."""
+
+
+@dataclass(slots=True)
+class SourceReport:
+    """What a pass did with one source: DESIGN's `sync` JSON.
+
+    `observed`, `retracted` and `moved` count changes of this pass; `quarantined` counts what stands in quarantine;
+    `paused` says why the source waits, None when it does not; `skipped` counts by kind what no parser knows.
+    """
+
+    name: str
+    seen: int = 0
+    observed: int = 0
+    retracted: int = 0
+    moved: int = 0
+    quarantined: int = 0
+    unchanged: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    paused: str | None = None
+    seconds: float = 0.0
+    sections: int = 0
+    problems: list[dict[str, Json]] = field(default_factory=list)
+
+    def count(self, batch: Batch) -> None:
+        """Add a batch."""
+        from ctxsync.connectors.base import Moved, Observed, Quarantined, Unsighted
+
+        self.seen += batch.seen
+        self.unchanged += batch.unchanged
+        for kind, number in sorted(batch.skipped.items()):
+            self.skipped[kind] = self.skipped.get(kind, 0) + number
+        for change in batch.changes:
+            if isinstance(change, Observed):
+                self.observed += 1
+                self.sections += len(change.item.sections)
+            self.retracted += isinstance(change, Unsighted)
+            self.moved += isinstance(change, Moved)
+            self.quarantined += isinstance(change, Quarantined)
+
+    def pause(self, stream: str, error: SourceError) -> None:
+        """Note that a stream waits."""
+        self.paused = error.message
+        self.problems.append(
+            {"kind": "paused", "source": self.name, "place": stream, "message": error.message, "remedy": error.remedy}
+        )
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the report's JSON."""
+        return {
+            "name": self.name,
+            "seen": self.seen,
+            "observed": self.observed,
+            "retracted": self.retracted,
+            "moved": self.moved,
+            "quarantined": self.quarantined,
+            "unchanged": self.unchanged,
+            "skipped": dict(self.skipped),
+            "paused": self.paused,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def configure(store: EventStore, config: Config, now: int) -> None:
+    """Tell the log what the projection must know that is not content; repetitions are not stored."""
+    from ctxsync.engine.schema import universal
+    from ctxsync.events.model import SchemaAdopted, SourceConfigured
+    from ctxsync.events.store import NewEvent
+
+    schema = universal()
+    adopted = SchemaAdopted(name="universal", digest=schema.digest, toml=schema.toml)
+    events = [NewEvent(RUNNER, "schema:universal", adopted, now)]
+    described = [(source.name, source.type, str(source.path), source.trust) for source in config.sources]
+    for name, kind, location, trust in [*described, ("log", "log", "", "own")]:
+        payload = SourceConfigured(
+            name=name,
+            kind=kind,
+            location=location,
+            trust="own" if trust == "own" else "others",
+            identity_names=config.identity.names,
+            identity_keys=config.identity.keys,
+        )
+        events.append(NewEvent(RUNNER, f"source:{name}", payload, now))
+    store.append(events)
+
+
+def remove_source(store: EventStore, source: SourceConfig, config: Config, now: int) -> None:
+    """Tell the log that a source is no longer configured: what it alone shows is retracted."""
+    from ctxsync.events.model import SourceConfigured
+    from ctxsync.events.store import NewEvent
+
+    payload = SourceConfigured(
+        name=source.name,
+        kind=source.type,
+        location=str(source.path),
+        trust="own" if source.trust == "own" else "others",
+        removed=True,
+        identity_names=config.identity.names,
+        identity_keys=config.identity.keys,
+    )
+    store.append([NewEvent(RUNNER, f"source:{source.name}", payload, now)])
+
+
+def read_source(
+    store: EventStore,
+    connector: Connector,
+    now: int,
+    *,
+    progress: Callable[[Step], None] = no_progress,
+    stopped: Callable[[], bool] = lambda: False,
+) -> SourceReport:
+    """Read what changed at one source into the log; a source error pauses it and is in the report.
+
+    Args:
+        store: Open for writing, under the writer lock.
+        connector: The source.
+        now: Milliseconds UTC, one value for a whole pass.
+        progress: Told after each batch.
+        stopped: Asked before each batch.
+
+    Raises:
+        StoreError: The log failed; what was stored before stands.
+        KeyboardInterrupt: `stopped` said so.
+    """
+    started = time.monotonic()
+    report = SourceReport(connector.name)
+    try:
+        streams = list(_guarded(lambda: iter(connector.discover())))
+    except SourceError as error:
+        _pause(store, report, WHOLE_SOURCE, error, now)
+        streams = []
+    else:
+        _resume(store, connector.name, WHOLE_SOURCE, now)
+    for stream in streams:
+        try:
+            for batch, old in _batches(connector, stream, store.cursor(connector.name, stream.name)):
+                if stopped():
+                    raise KeyboardInterrupt
+                events = list(
+                    to_events(connector.name, batch.changes, now, partial(_is_quarantined, store, report.name))
+                )
+                patch = {**dict.fromkeys(old), **batch.cursor}
+                if events or patch:
+                    store.append(events, cursors={(connector.name, stream.name): patch})
+                report.count(batch)
+                progress(Step("read", report.seen, None, connector.name))
+        except SourceError as error:
+            _pause(store, report, stream.name, error, now)
+        else:
+            _resume(store, connector.name, stream.name, now)
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def preview_source(
+    connector: Connector, cursor_of: Callable[[Stream], Mapping[str, Json]], *, progress: Callable[[Step], None]
+) -> SourceReport:
+    """Report what a pass would do with a source, storing nothing."""
+    started = time.monotonic()
+    report = SourceReport(connector.name)
+    stream_name = WHOLE_SOURCE
+    try:
+        for stream in _guarded(lambda: iter(connector.discover())):
+            stream_name = stream.name
+            for batch, _ in _batches(connector, stream, cursor_of(stream)):
+                report.count(batch)
+                progress(Step("read", report.seen, None, connector.name))
+    except SourceError as error:
+        report.pause(stream_name, error)
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def _batches(
+    connector: Connector, stream: Stream, cursor: Mapping[str, Json]
+) -> Iterator[tuple[Batch, Mapping[str, Json]]]:
+    """Yield batches, each with the old cursor that it must clear: one that means nothing any more is dropped once."""
+    try:
+        for batch in _guarded(lambda: connector.read(stream, cursor or None)):
+            yield batch, {}
+    except CursorExpired:
+        old = cursor
+        for batch in _guarded(lambda: connector.read(stream, None)):
+            yield batch, old
+            old = {}
+
+
+def _guarded(read: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """Iterate over what a connector yields; a defect of one connector pauses its source instead of ending the pass."""
+    try:
+        iterator = read()
+        while True:
+            try:
+                value = next(iterator)
+            except StopIteration:
+                return
+            yield value
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:  # the code of any connector, ours or another's, must not stop other sources
+        raise SourceError(
+            f"The connector failed: {type(error).__name__}: {error}", remedy="Run `ctxsync doctor`."
+        ) from error
+
+
+def _pause(store: EventStore, report: SourceReport, stream: str, error: SourceError, now: int) -> None:
+    from ctxsync.events.model import SourcePaused
+    from ctxsync.events.store import NewEvent
+
+    report.pause(stream, error)
+    numbers = (error.vanished, error.known) if isinstance(error, SuspiciousDeletion) else (0, 0)
+    payload = SourcePaused(name=report.name, stream=stream, reason=error.message, vanished=numbers[0], known=numbers[1])
+    store.append([NewEvent(RUNNER, f"source:{report.name}", payload, now)])
+
+
+def _resume(store: EventStore, name: str, stream: str, now: int) -> None:
+    from ctxsync.events.model import SourceResumed
+    from ctxsync.events.store import NewEvent
+
+    if store.state(RUNNER, f"source:{name}", f"paused:{stream}"):
+        payload = SourceResumed(name=name, stream=stream)
+        store.append([NewEvent(RUNNER, f"source:{name}", payload, now)])
+
+
+def _is_quarantined(store: EventStore, source: str, place: str) -> bool:
+    return bool(store.state(source, f"place:{place}", "quarantine"))
+
+
+def to_events(
+    source: str, changes: Sequence[Change], now: int, is_quarantined: Callable[[str], bool] = lambda _: False
+) -> Iterator[NewEvent]:
+    """Yield the events of a batch's changes, in order.
+
+    An item that cannot be put into an event (not JSON, not text) becomes its place's quarantine, and leaves it when it
+    can; no other item suffers.
+
+    Args:
+        source: The source's name.
+        changes: As the connector gave them.
+        now: When they were found, milliseconds UTC.
+        is_quarantined: Says whether the log holds a place of this source in quarantine.
+    """
+    from ctxsync.connectors.base import Observed, Quarantined, Released, Sighted
+
+    unreadable: set[str] = set()
+    for change in changes:
+        if isinstance(change, Sighted) and change.item in unreadable:
+            continue
+        try:
+            event = _to_event(source, change, now)
+            if isinstance(change, Observed) and is_quarantined(change.place):
+                yield _to_event(source, Released(change.place), now)
+            yield event
+        except (TypeError, ValueError) as error:
+            if not isinstance(change, Observed):
+                raise
+            unreadable.add(change.item.id)
+            reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'not representable'}"
+            yield _to_event(
+                source, Quarantined(change.place, reason[:300], change.item.raw_digest, change.item.id), now
+            )
+
+
+def _to_event(source: str, change: Change, now: int) -> NewEvent:
+    from ctxsync.connectors import base
+    from ctxsync.events import model
+    from ctxsync.events.store import NewEvent
+
+    match change:
+        case base.Observed(item, place):
+            said = max((section.occurred_at for section in item.sections), default=now)
+            return NewEvent(source, item.id, observed(item, place), said)
+        case base.Sighted(item_id, place):
+            return NewEvent(source, item_id, model.ItemSighted(item=item_id, place=place), now)
+        case base.Unsighted(item_id, place, reason):
+            return NewEvent(source, item_id, model.ItemUnsighted(item=item_id, place=place, reason=reason), now)
+        case base.Moved(item_id, place, to):
+            return NewEvent(source, item_id, model.ItemMoved(item=item_id, place=place, to=to), now)
+        case base.Replaced(item_id, by, reason):
+            return NewEvent(source, item_id, model.ItemReplaced(item=item_id, by=by, reason=reason), now)
+        case base.Quarantined(place, error, raw_digest, item_id):
+            held = model.ItemQuarantined(place=place, error=error, raw_digest=raw_digest, item=item_id)
+            return NewEvent(source, f"place:{place}", held, now)
+        case base.Released(place):
+            return NewEvent(source, f"place:{place}", model.ItemReleased(place=place), now)
+
+
+def observed(item: Any, place: str) -> Any:
+    """Return the `item.observed` payload of a connector's item (`connectors.base.Item` to `events.model.ItemObserved`).
+
+    Raises:
+        ValueError: Something in it has no place in an event.
+    """
+    from ctxsync.connectors.base import episode_id, item_fingerprint
+    from ctxsync.events.model import Author, ItemObserved, LinkOut, SectionBody
+
+    return ItemObserved(
+        item=item.id,
+        kind=item.kind,
+        place=place,
+        title=item.title,
+        sections=tuple(
+            SectionBody(
+                episode=episode_id(item.id, section),
+                key=section.key,
+                text=section.text,
+                occurred_at=section.occurred_at,
+                heading=section.heading,
+                line=section.line,
+                author=Author(name=section.author.name, keys=section.author.keys) if section.author else None,
+                thread=section.thread,
+                links=tuple(
+                    LinkOut(target=k.target, kind=k.kind, label=k.label, heading=k.heading, start=k.start, end=k.end)
+                    for k in section.links
+                ),
+                tags=section.tags,
+                code=section.code,
+                quoted=section.quoted,
+                attributes=dict(section.attributes),
+            )
+            for section in item.sections
+        ),
+        names=item.names,
+        keys=item.keys,
+        attributes=dict(item.attributes),
+        flags=item.flags,
+        raw_digest=item.raw_digest,
+        content=item_fingerprint(item),
+    )
+
+
+def options_for(config: Config, source: str, request: SyncRequest, now: int) -> Options:
+    """Return what a connector is told of one read."""
+    from ctxsync.connectors.base import Options
+
+    return Options(
+        allow_deletes=source in request.allow_deletes,
+        retry_quarantined=request.retry_quarantined,
+        max_delete_ratio=config.sync.max_delete_ratio,
+        min_deletes=config.sync.min_deletes,
+        now=now,
+    )
