@@ -30,6 +30,10 @@ def checkpoint(_: str) -> None:
     """Do nothing at a named point of a write (`append`, `cursor`, `extract`, `project`): crash tests replace this."""
 
 
+def _checkpoint(name: str) -> None:
+    checkpoint(name)  # looked up at each call, so that a replaced one is called
+
+
 class App:
     """One home, its settings, and what can be done with them.
 
@@ -72,7 +76,7 @@ class App:
 
         if write:
             self.home.create()
-            return EventStore.open(self.home.events_path, write=True, checkpoint=lambda name: checkpoint(name))
+            return EventStore.open(self.home.events_path, write=True, checkpoint=_checkpoint)
         return EventStore.open(self.home.events_path)
 
     def graph(self, *, write: bool = False) -> Graph:
@@ -137,7 +141,7 @@ class App:
                 )
         if request.dry_run:
             return preview(self, request, progress)
-        with self.lock("sync", request):
+        with self.lock(request.purpose, request):
             return run(self, request, progress)
 
     def log(self, text: str, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
@@ -151,9 +155,10 @@ class App:
         """
         if not text.strip():
             raise UsageError("There is nothing to log.", remedy="Give a text: ctxsync log 'Rosa moved to Lyon'.")
+        from ctxsync.changes import to_events
         from ctxsync.connectors.base import Observed, Sighted, episode_id
         from ctxsync.passes import bring_up
-        from ctxsync.sync import configure, to_events
+        from ctxsync.sync import configure
 
         now = self.clock()
         item = log_item(text, self.config, now)

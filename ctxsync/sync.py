@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.errors import CursorExpired, SourceError, SuspiciousDeletion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from ctxsync.config import Config, SourceConfig
-    from ctxsync.connectors.base import Batch, Change, Connector, Json, Options, Stream
-    from ctxsync.events.store import EventStore, NewEvent
+    from ctxsync.connectors.base import Batch, Connector, Json, Options, Stream
+    from ctxsync.events.store import EventStore
 
 RUNNER = "ctxsync"  # the log's `source` for what the runner itself says
 WHOLE_SOURCE = ""  # the stream of a pause that concerns a source before its streams are known
@@ -33,6 +32,7 @@ class SyncRequest:
         dry_run: Read only, and report what would happen.
         allow_deletes: Names of sources whose suspicious deletions are let through.
         retry_quarantined: Try quarantined items again though their bytes did not change.
+        purpose: What the writer lock says of this pass.
         timeout: Seconds to wait for another writer.
         on_wait: Called once with a line naming that writer when there is a wait.
         stopped: Asked between steps; true ends the pass early, as Ctrl-C does.
@@ -42,6 +42,7 @@ class SyncRequest:
     dry_run: bool = False
     allow_deletes: tuple[str, ...] = ()
     retry_quarantined: bool = False
+    purpose: str = "sync"
     timeout: float = 60.0
     on_wait: Callable[[str], None] | None = None
     stopped: Callable[[], bool] | None = None
@@ -174,7 +175,6 @@ def read_source(
     now: int,
     *,
     progress: Callable[[Step], None] = no_progress,
-    stopped: Callable[[], bool] = lambda: False,
 ) -> SourceReport:
     """Read what changed at one source into the log; a source error pauses it and is in the report.
 
@@ -182,13 +182,16 @@ def read_source(
         store: Open for writing, under the writer lock.
         connector: The source.
         now: Milliseconds UTC, one value for a whole pass.
-        progress: Told after each batch.
-        stopped: Asked before each batch.
+        progress: Told after each batch is stored; what it raises ends the pass there.
 
     Raises:
         StoreError: The log failed; what was stored before stands.
-        KeyboardInterrupt: `stopped` said so.
     """
+    from ctxsync.changes import to_events
+
+    def is_quarantined(place: str) -> bool:
+        return bool(store.state(connector.name, f"place:{place}", "quarantine"))
+
     started = time.monotonic()
     report = SourceReport(connector.name)
     try:
@@ -201,8 +204,6 @@ def read_source(
     for stream in streams:
         try:
             for batch, old in _batches(connector, stream, store.cursor(connector.name, stream.name)):
-                if stopped():
-                    raise KeyboardInterrupt
                 events = list(
                     to_events(connector.name, batch.changes, now, partial(_is_quarantined, store, report.name))
                 )
@@ -287,113 +288,6 @@ def _resume(store: EventStore, name: str, stream: str, now: int) -> None:
     if store.state(RUNNER, f"source:{name}", f"paused:{stream}"):
         payload = SourceResumed(name=name, stream=stream)
         store.append([NewEvent(RUNNER, f"source:{name}", payload, now)])
-
-
-def _is_quarantined(store: EventStore, source: str, place: str) -> bool:
-    return bool(store.state(source, f"place:{place}", "quarantine"))
-
-
-def to_events(
-    source: str, changes: Sequence[Change], now: int, is_quarantined: Callable[[str], bool] = lambda _: False
-) -> Iterator[NewEvent]:
-    """Yield the events of a batch's changes, in order.
-
-    An item that cannot be put into an event (not JSON, not text) becomes its place's quarantine, and leaves it when it
-    can; no other item suffers.
-
-    Args:
-        source: The source's name.
-        changes: As the connector gave them.
-        now: When they were found, milliseconds UTC.
-        is_quarantined: Says whether the log holds a place of this source in quarantine.
-    """
-    from ctxsync.connectors.base import Observed, Quarantined, Released, Sighted
-
-    unreadable: set[str] = set()
-    for change in changes:
-        if isinstance(change, Sighted) and change.item in unreadable:
-            continue
-        try:
-            event = _to_event(source, change, now)
-            if isinstance(change, Observed) and is_quarantined(change.place):
-                yield _to_event(source, Released(change.place), now)
-            yield event
-        except (TypeError, ValueError) as error:
-            if not isinstance(change, Observed):
-                raise
-            unreadable.add(change.item.id)
-            reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'not representable'}"
-            yield _to_event(
-                source, Quarantined(change.place, reason[:300], change.item.raw_digest, change.item.id), now
-            )
-
-
-def _to_event(source: str, change: Change, now: int) -> NewEvent:
-    from ctxsync.connectors import base
-    from ctxsync.events import model
-    from ctxsync.events.store import NewEvent
-
-    match change:
-        case base.Observed(item, place):
-            said = max((section.occurred_at for section in item.sections), default=now)
-            return NewEvent(source, item.id, observed(item, place), said)
-        case base.Sighted(item_id, place):
-            return NewEvent(source, item_id, model.ItemSighted(item=item_id, place=place), now)
-        case base.Unsighted(item_id, place, reason):
-            return NewEvent(source, item_id, model.ItemUnsighted(item=item_id, place=place, reason=reason), now)
-        case base.Moved(item_id, place, to):
-            return NewEvent(source, item_id, model.ItemMoved(item=item_id, place=place, to=to), now)
-        case base.Replaced(item_id, by, reason):
-            return NewEvent(source, item_id, model.ItemReplaced(item=item_id, by=by, reason=reason), now)
-        case base.Quarantined(place, error, raw_digest, item_id):
-            held = model.ItemQuarantined(place=place, error=error, raw_digest=raw_digest, item=item_id)
-            return NewEvent(source, f"place:{place}", held, now)
-        case base.Released(place):
-            return NewEvent(source, f"place:{place}", model.ItemReleased(place=place), now)
-
-
-def observed(item: Any, place: str) -> Any:
-    """Return the `item.observed` payload of a connector's item (`connectors.base.Item` to `events.model.ItemObserved`).
-
-    Raises:
-        ValueError: Something in it has no place in an event.
-    """
-    from ctxsync.connectors.base import episode_id, item_fingerprint
-    from ctxsync.events.model import Author, ItemObserved, LinkOut, SectionBody
-
-    return ItemObserved(
-        item=item.id,
-        kind=item.kind,
-        place=place,
-        title=item.title,
-        sections=tuple(
-            SectionBody(
-                episode=episode_id(item.id, section),
-                key=section.key,
-                text=section.text,
-                occurred_at=section.occurred_at,
-                heading=section.heading,
-                line=section.line,
-                author=Author(name=section.author.name, keys=section.author.keys) if section.author else None,
-                thread=section.thread,
-                links=tuple(
-                    LinkOut(target=k.target, kind=k.kind, label=k.label, heading=k.heading, start=k.start, end=k.end)
-                    for k in section.links
-                ),
-                tags=section.tags,
-                code=section.code,
-                quoted=section.quoted,
-                attributes=dict(section.attributes),
-            )
-            for section in item.sections
-        ),
-        names=item.names,
-        keys=item.keys,
-        attributes=dict(item.attributes),
-        flags=item.flags,
-        raw_digest=item.raw_digest,
-        content=item_fingerprint(item),
-    )
 
 
 def options_for(config: Config, source: str, request: SyncRequest, now: int) -> Options:

@@ -1,0 +1,122 @@
+"""Changes of a connector as events of the log: a pure translation; knows no store and no source.
+
+Importing this costs pydantic: only what appends imports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxsync.connectors import base
+from ctxsync.connectors.base import Observed, Quarantined, Released, Sighted, episode_id, item_fingerprint
+from ctxsync.events import model
+from ctxsync.events.store import NewEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ctxsync.connectors.base import Change, Item, Section
+
+
+def to_events(
+    source: str, changes: Sequence[Change], now: int, is_quarantined: Callable[[str], bool] = lambda _: False
+) -> Iterator[NewEvent]:
+    """Yield the events of a batch's changes, in order.
+
+    An item that cannot be put into an event (not JSON, not text) becomes its place's quarantine, and leaves it when it
+    can; no other item suffers.
+
+    Args:
+        source: The source's name.
+        changes: As the connector gave them.
+        now: When they were found, milliseconds UTC.
+        is_quarantined: Says whether the log holds a place of this source in quarantine.
+    """
+    unreadable: set[str] = set()
+    for change in changes:
+        if isinstance(change, Sighted) and change.item in unreadable:
+            continue
+        try:
+            event = _to_event(source, change, now)
+            if isinstance(change, Observed) and is_quarantined(change.place):
+                yield _to_event(source, Released(change.place), now)
+            yield event
+        except (TypeError, ValueError) as error:
+            if not isinstance(change, Observed):
+                raise
+            unreadable.add(change.item.id)
+            reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'not representable'}"
+            yield _to_event(
+                source, Quarantined(change.place, reason[:300], change.item.raw_digest, change.item.id), now
+            )
+
+
+def _to_event(source: str, change: Change, now: int) -> NewEvent:
+    match change:
+        case base.Observed(item, place):
+            said = max((section.occurred_at for section in item.sections), default=now)
+            return NewEvent(source, item.id, observed(item, place), said)
+        case base.Sighted(item_id, place):
+            return NewEvent(source, item_id, model.ItemSighted(item=item_id, place=place), now)
+        case base.Unsighted(item_id, place, reason):
+            return NewEvent(source, item_id, model.ItemUnsighted(item=item_id, place=place, reason=reason), now)
+        case base.Moved(item_id, place, to):
+            return NewEvent(source, item_id, model.ItemMoved(item=item_id, place=place, to=to), now)
+        case base.Replaced(item_id, by, reason):
+            return NewEvent(source, item_id, model.ItemReplaced(item=item_id, by=by, reason=reason), now)
+        case base.Quarantined(place, error, raw_digest, item_id):
+            held = model.ItemQuarantined(place=place, error=error, raw_digest=raw_digest, item=item_id)
+            return NewEvent(source, f"place:{place}", held, now)
+        case base.Released(place):
+            return NewEvent(source, f"place:{place}", model.ItemReleased(place=place), now)
+
+
+def observed(item: Item, place: str) -> model.ItemObserved:
+    """Return the `item.observed` payload of a version of an item.
+
+    Raises:
+        ValueError: Something in it has no place in an event.
+        TypeError: Something in it is not JSON.
+    """
+    return model.ItemObserved(
+        item=item.id,
+        kind=item.kind,
+        place=place,
+        title=item.title,
+        sections=tuple(_section_body(item.id, section) for section in item.sections),
+        names=item.names,
+        keys=item.keys,
+        attributes=dict(item.attributes),
+        flags=item.flags,
+        raw_digest=item.raw_digest,
+        content=item_fingerprint(item),
+    )
+
+
+def _section_body(item: str, section: Section) -> model.SectionBody:
+    author = section.author
+    return model.SectionBody(
+        episode=episode_id(item, section),
+        key=section.key,
+        text=section.text,
+        occurred_at=section.occurred_at,
+        heading=section.heading,
+        line=section.line,
+        author=model.Author(name=author.name, keys=author.keys) if author else None,
+        thread=section.thread,
+        links=tuple(
+            model.LinkOut(
+                target=link.target,
+                kind=link.kind,
+                label=link.label,
+                heading=link.heading,
+                start=link.start,
+                end=link.end,
+            )
+            for link in section.links
+        ),
+        tags=section.tags,
+        code=section.code,
+        quoted=section.quoted,
+        attributes=dict(section.attributes),
+    )
