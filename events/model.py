@@ -29,10 +29,19 @@ class Payload(Strict):
 
     type: ClassVar[str]
     version: ClassVar[int] = 1
+    before: ClassVar[str | None] = None
+    """What a key of `state()` reads as before any event has set it; None when it is then unlike every value."""
 
     def state(self) -> dict[str, str]:
         """Return the log state this event sets for its source and subject."""
         return {}
+
+    def fingerprint(self) -> str:
+        """Return what makes a version of the subject the same whatever source shows it; empty when nothing does.
+
+        At a source's first sight of a subject, a version that any source has already stored is a repetition.
+        """
+        return ""
 
 
 class Author(Strict):
@@ -91,11 +100,16 @@ class ItemObserved(Payload):
         """Set the item's content at this source."""
         return {"content": self.content}
 
+    def fingerprint(self) -> str:
+        """Return the content's fingerprint."""
+        return self.content
+
 
 class ItemSighted(Payload):
     """The item is at the place now."""
 
     type = "item.sighted"
+    before = "absent"
     item: str
     place: str
 
@@ -108,6 +122,7 @@ class ItemUnsighted(Payload):
     """The item is no longer at the place."""
 
     type = "item.unsighted"
+    before = "absent"
     item: str
     place: str
     reason: str = "deleted"
@@ -121,6 +136,7 @@ class ItemMoved(Payload):
     """The item left one place for another."""
 
     type = "item.moved"
+    before = "absent"
     item: str
     place: str
     to: str
@@ -147,6 +163,7 @@ class ItemQuarantined(Payload):
     """What stands at the place could not be read; subject `place:<place>`."""
 
     type = "item.quarantined"
+    before = ""
     place: str
     error: str
     raw_digest: str = ""
@@ -161,6 +178,7 @@ class ItemReleased(Payload):
     """The place is out of quarantine; subject `place:<place>`."""
 
     type = "item.released"
+    before = ""
     place: str
 
     def state(self) -> dict[str, str]:
@@ -189,6 +207,7 @@ class SourcePaused(Payload):
     """Deletions of a stream wait for a person, or the source cannot be reached; subject `source:<name>`."""
 
     type = "source.paused"
+    before = ""
     name: str
     stream: str
     reason: str
@@ -204,6 +223,7 @@ class SourceResumed(Payload):
     """The stream goes on; subject `source:<name>`."""
 
     type = "source.resumed"
+    before = ""
     name: str
     stream: str
 

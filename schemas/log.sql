@@ -1,0 +1,91 @@
+-- The event log. Rows of `event` are never changed or removed; only an erasure nulls what it names.
+-- Times are integer milliseconds UTC. Hashes are SHA-256.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+-- log_id: UUID minted when the log was created
+
+CREATE TABLE event (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    event_id TEXT NOT NULL,                -- UUIDv7, rising with the position
+    source TEXT NOT NULL,
+    subject TEXT,                          -- NULL: erased
+    seq INTEGER NOT NULL,                  -- 1, 2, 3 … within source and subject
+    type TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    occurred_at INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,          -- never falls with the position
+    fingerprint TEXT,                      -- '' for none, NULL: erased
+    payload TEXT,                          -- canonical JSON, NULL: erased
+    salt BLOB CHECK (length(salt) = 16),   -- NULL: erased
+    digest BLOB NOT NULL,                  -- of salt, subject, fingerprint and payload
+    prev_hash BLOB NOT NULL,
+    hash BLOB NOT NULL                     -- of prev_hash, digest and the columns that cannot be erased
+) STRICT;
+CREATE UNIQUE INDEX event_seq ON event (source, subject, seq);
+CREATE INDEX event_fingerprint ON event (subject, fingerprint) WHERE fingerprint > '';
+
+-- What the log makes true: the last value that each key was set to. Derivable from `event`.
+CREATE TABLE state (
+    source TEXT NOT NULL, subject TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, position INTEGER NOT NULL,
+    PRIMARY KEY (source, subject, key)
+) STRICT, WITHOUT ROWID;
+
+-- Where the reading of each stream stands: the value of each key, and the head of the log when it was set.
+CREATE TABLE cursor (
+    source TEXT NOT NULL, stream TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, position INTEGER NOT NULL,
+    PRIMARY KEY (source, stream, key)
+) STRICT, WITHOUT ROWID;
+
+-- Where it stood: a value held from `position` up to, not including, `until`. Read only to roll back.
+CREATE TABLE cursor_was (
+    source TEXT NOT NULL, stream TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    position INTEGER NOT NULL, until INTEGER NOT NULL
+) STRICT;
+CREATE INDEX cursor_was_until ON cursor_was (until);
+
+-- The positions that may be erased now: filled by `erasure.requested`, emptied by `subject.erased`.
+CREATE TABLE erasing (position INTEGER PRIMARY KEY) STRICT;
+
+-- INSERT OR REPLACE would remove a row without firing the delete trigger.
+CREATE TRIGGER event_insert BEFORE INSERT ON event
+WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
+    OR EXISTS (SELECT 1 FROM event WHERE source = NEW.source AND subject = NEW.subject AND seq = NEW.seq)
+BEGIN
+    SELECT raise(ABORT, 'the log is append-only: an event goes to the end, with the next seq');
+END;
+
+CREATE TRIGGER event_delete BEFORE DELETE ON event
+BEGIN
+    SELECT raise(ABORT, 'the log is append-only: no event is deleted');
+END;
+
+CREATE TRIGGER event_update BEFORE UPDATE ON event
+WHEN NOT (
+    NEW.subject IS NULL AND NEW.fingerprint IS NULL AND NEW.payload IS NULL AND NEW.salt IS NULL
+    AND NEW.position IS OLD.position AND NEW.event_id IS OLD.event_id AND NEW.source IS OLD.source
+    AND NEW.seq IS OLD.seq AND NEW.type IS OLD.type AND NEW.version IS OLD.version
+    AND NEW.occurred_at IS OLD.occurred_at AND NEW.recorded_at IS OLD.recorded_at
+    AND NEW.digest IS OLD.digest AND NEW.prev_hash IS OLD.prev_hash AND NEW.hash IS OLD.hash
+    AND EXISTS (SELECT 1 FROM erasing WHERE position = OLD.position)
+)
+BEGIN
+    SELECT raise(ABORT, 'the log is append-only: only an erasure changes an event');
+END;
+
+-- An erasure's own events cannot be erased: they say why the others are empty.
+CREATE TRIGGER event_erasure_requested AFTER INSERT ON event
+WHEN NEW.type = 'erasure.requested'
+BEGIN
+    INSERT OR IGNORE INTO erasing
+    SELECT event.position FROM json_each(NEW.payload, '$.positions') AS named
+    JOIN event ON event.position = named.value
+    WHERE event.position < NEW.position AND event.type NOT IN ('erasure.requested', 'subject.erased');
+END;
+
+CREATE TRIGGER event_subject_erased AFTER INSERT ON event
+WHEN NEW.type = 'subject.erased'
+BEGIN
+    SELECT raise(ABORT, 'the receipt of an erasure comes last')
+    WHERE EXISTS (SELECT 1 FROM erasing JOIN event USING (position) WHERE payload IS NOT NULL);
+    DELETE FROM erasing;
+END;
