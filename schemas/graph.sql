@@ -3,7 +3,7 @@
 -- Times are integer milliseconds UTC. A valid_to is exclusive.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
--- layout, log_id, position, hash
+-- layout, log_id, position, hash, schema (TOML, once one was adopted), rules (JSON: learned cardinality by class)
 
 CREATE TABLE moment (position INTEGER PRIMARY KEY, recorded_at INTEGER NOT NULL);
 CREATE INDEX moment_time ON moment (recorded_at);
@@ -28,6 +28,12 @@ CREATE TABLE item (
     attributes TEXT NOT NULL, flags TEXT NOT NULL, replaced_by TEXT
 );
 
+-- What each source last showed of an item: what its sections, names, keys and mailmap entries are (JSON).
+CREATE TABLE observed (
+    item INTEGER NOT NULL, source TEXT NOT NULL, position INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (item, source)
+) WITHOUT ROWID;
+
 CREATE TABLE sighting (
     item INTEGER NOT NULL, source TEXT NOT NULL, place TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER
 );
@@ -38,9 +44,13 @@ CREATE TABLE episode (
     id INTEGER PRIMARY KEY, episode TEXT NOT NULL UNIQUE, item INTEGER NOT NULL, source TEXT NOT NULL,
     kind TEXT NOT NULL, section TEXT NOT NULL, heading TEXT NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL,
     occurred_at INTEGER NOT NULL, author TEXT NOT NULL, author_node INTEGER, thread TEXT NOT NULL, tags TEXT NOT NULL,
-    position INTEGER NOT NULL
+    position INTEGER NOT NULL, scope TEXT NOT NULL DEFAULT '', author_keys TEXT NOT NULL DEFAULT '[]',
+    counted INTEGER NOT NULL DEFAULT 0
 );
+-- scope: the thread, else the item: where a first name means one person. counted: the position of the extraction that
+-- counts now, 0 for none, negative when one counted once.
 CREATE INDEX episode_item ON episode (item);
+CREATE INDEX episode_scope ON episode (scope);
 CREATE INDEX episode_time ON episode (occurred_at);
 
 -- The spans of log positions in which an episode was part of what its item says. `line` is where it stands now.
@@ -49,8 +59,43 @@ CREATE TABLE holding (
 );
 CREATE INDEX holding_episode ON holding (episode, until);
 
+-- Where in the log each run's extraction of an episode stands.
+CREATE TABLE extraction (
+    episode TEXT NOT NULL, position INTEGER NOT NULL, run TEXT NOT NULL, tier INTEGER NOT NULL,
+    PRIMARY KEY (episode, position)
+) WITHOUT ROWID;
+
+-- Which run was adopted for a source; the empty source is all others.
+CREATE TABLE adopted (source TEXT PRIMARY KEY, run TEXT NOT NULL) WITHOUT ROWID;
+
 -- What an identity is known by: `email:x`, `note:<item>`, `name:<normal>`, `first:<scope>:<normal>` …
-CREATE TABLE node (id INTEGER PRIMARY KEY, node TEXT NOT NULL UNIQUE);
+-- refs: how much names it now (0: nothing). rep: the key that represents the keys united with it. anchor: the node whose
+-- entity it is; 0 when it stands for itself.
+CREATE TABLE node (
+    id INTEGER PRIMARY KEY, node TEXT NOT NULL UNIQUE, refs INTEGER NOT NULL DEFAULT 0,
+    rep INTEGER NOT NULL DEFAULT 0, anchor INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX node_anchor ON node (anchor) WHERE anchor > 0;
+
+-- The current state that identity is resolved from. `naming`: what a node is called and how often (weight: for the type).
+-- `tie`: keys that are one entity, both ways. `bearer`: full names of people's keys. `claim`: titles and aliases of held
+-- notes. `first_name` and `candidate`: first names, and who in their scope they may be. `verdict`: what people decided.
+CREATE TABLE naming (
+    node INTEGER NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL, count INTEGER NOT NULL, weight INTEGER NOT NULL,
+    PRIMARY KEY (node, name, type)
+) WITHOUT ROWID;
+CREATE TABLE tie (node INTEGER NOT NULL, other INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (node, other)) WITHOUT ROWID;
+CREATE TABLE bearer (normal TEXT NOT NULL, node INTEGER NOT NULL, PRIMARY KEY (normal, node)) WITHOUT ROWID;
+CREATE TABLE claim (
+    normal TEXT NOT NULL, node INTEGER NOT NULL, source TEXT NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (normal, node, source)
+) WITHOUT ROWID;
+CREATE INDEX claim_node ON claim (node);
+CREATE TABLE first_name (node INTEGER PRIMARY KEY, scope TEXT NOT NULL, normal TEXT NOT NULL, source TEXT NOT NULL);
+CREATE INDEX first_name_scope ON first_name (scope);
+CREATE INDEX first_name_normal ON first_name (normal);
+CREATE TABLE candidate (node INTEGER NOT NULL, first INTEGER NOT NULL, PRIMARY KEY (node, first)) WITHOUT ROWID;
+CREATE TABLE verdict (node TEXT NOT NULL, kind TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (node, kind, value)) WITHOUT ROWID;
 
 CREATE TABLE entity (id INTEGER PRIMARY KEY, entity TEXT NOT NULL UNIQUE);
 
@@ -83,14 +128,19 @@ CREATE TABLE mention (
 CREATE INDEX mention_episode ON mention (episode, until);
 CREATE INDEX mention_node ON mention (node, until);
 
--- A statement of one episode, as the run that counts extracted it. Rows are never changed: support says when one counts.
+-- A statement of one episode as a run extracted it, or of a person (no episode). What it says is never changed: support
+-- says when it counted, `active` that it counts now. ends: 0 states, 1 ends, 2 denies (a person's correction).
 CREATE TABLE evidence (
     id INTEGER PRIMARY KEY, evidence TEXT NOT NULL UNIQUE, episode INTEGER, head INTEGER NOT NULL,
     relation TEXT NOT NULL, phrase_class TEXT NOT NULL, phrase TEXT NOT NULL, tail INTEGER NOT NULL,
     quote TEXT NOT NULL, start INTEGER, stop INTEGER, confidence REAL NOT NULL, tier INTEGER NOT NULL,
-    valid_from INTEGER, valid_to INTEGER, ends INTEGER NOT NULL, occurred_at INTEGER NOT NULL, trust INTEGER NOT NULL
+    valid_from INTEGER, valid_to INTEGER, ends INTEGER NOT NULL, occurred_at INTEGER NOT NULL, trust INTEGER NOT NULL,
+    active INTEGER NOT NULL DEFAULT 1
 );
 CREATE INDEX evidence_episode ON evidence (episode);
+CREATE INDEX evidence_head ON evidence (head);
+CREATE INDEX evidence_tail ON evidence (tail);
+CREATE INDEX evidence_ends ON evidence (head, relation) WHERE ends > 0;
 
 CREATE TABLE fact (
     id INTEGER PRIMARY KEY, fact TEXT NOT NULL UNIQUE, head INTEGER NOT NULL, relation TEXT NOT NULL,
