@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import orjson
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxsync.events.model import Payload
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
@@ -168,19 +170,25 @@ def chain_hash(prev_hash: bytes, digest: bytes, envelope: Envelope) -> bytes:
 
 
 _RANDOM_BITS: Final = 74
+_LOW_BITS: Final = 62
+_LOW: Final = (1 << _LOW_BITS) - 1
 _VERSION_AND_VARIANT: Final = (0x7 << 76) | (0b10 << 62)
 
 
-def uuid7(ms: int, previous: str = "") -> str:
-    """Return a UUIDv7 (RFC 9562) for a time in ms that is greater than `previous`, another UUIDv7 or empty."""
-    fresh = (ms << _RANDOM_BITS) | (int.from_bytes(os.urandom(10)) >> 6)
+def uuid7s(count: int, ms: int, previous: str = "") -> Iterator[str]:
+    """Yield UUIDv7s (RFC 9562) for a time in ms, each greater than the one before, the first than `previous`.
+
+    Within a millisecond the random part counts up by a random step (method 2 of section 6.2).
+    """
+    steps = os.urandom(4 * count)
+    number = (ms << _RANDOM_BITS) | (int.from_bytes(os.urandom(10)) >> 6)
     if previous:
         bits = int(previous.replace("-", ""), 16)
-        last = (bits >> 80 << _RANDOM_BITS) | ((bits >> 64 & 0xFFF) << 62) | (bits & (1 << 62) - 1)
-        # Method 2 of RFC 9562, 6.2: within a millisecond the random part counts up by a random step.
-        if fresh >> _RANDOM_BITS <= last >> _RANDOM_BITS:
-            fresh = last + 1 + int.from_bytes(os.urandom(4))
-    time_bits, random_bits = fresh >> _RANDOM_BITS, fresh & (1 << _RANDOM_BITS) - 1
-    value = (time_bits << 80) | ((random_bits >> 62) << 64) | (random_bits & (1 << 62) - 1) | _VERSION_AND_VARIANT
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        last = (bits >> 80 << _RANDOM_BITS) | ((bits >> 64 & 0xFFF) << _LOW_BITS) | (bits & _LOW)
+        if number >> _RANDOM_BITS <= last >> _RANDOM_BITS:
+            number = last + 1
+    for start in range(0, 4 * count, 4):
+        number += 1 + int.from_bytes(steps[start : start + 4])
+        high = number >> _LOW_BITS
+        text = f"{(high >> 12 << 80) | ((high & 0xFFF) << 64) | (number & _LOW) | _VERSION_AND_VARIANT:032x}"
+        yield f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -14,10 +14,11 @@ from ctxsync.events.envelope import (
     SALT_SIZE,
     NewEvent,
     Record,
+    canonical,
     chain_hash,
     content_digest,
     genesis,
-    uuid7,
+    uuid7s,
 )
 
 if TYPE_CHECKING:
@@ -29,10 +30,26 @@ if TYPE_CHECKING:
 
 SELECT_HEAD: Final = "SELECT position, event_id, recorded_at, hash FROM event ORDER BY position DESC LIMIT 1"
 SELECT_LOG_ID: Final = "SELECT value FROM meta WHERE key = 'log_id'"
-SELECT_STATE: Final = "SELECT key, value FROM state WHERE source = ? AND subject = ?"
-SELECT_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM event WHERE source = ? AND subject = ?"
-SELECT_FINGERPRINT: Final = """
-SELECT EXISTS (SELECT 1 FROM event WHERE subject = ? AND fingerprint = ? AND fingerprint > '' AND type = ?)
+SELECT_STATES: Final = """
+SELECT state.subject, state.key, state.value FROM json_each(?2) AS wanted
+CROSS JOIN state ON state.source = ?1 AND state.subject = wanted.value
+"""
+SELECT_SEQS: Final = """
+SELECT wanted.value, (SELECT max(seq) FROM event WHERE source = ?1 AND subject = wanted.value)
+FROM json_each(?2) AS wanted
+"""
+SELECT_OTHER_SOURCES: Final = """
+WITH RECURSIVE found (source) AS (
+    SELECT min(source) FROM event
+    UNION ALL
+    SELECT (SELECT min(source) FROM event WHERE source > found.source) FROM found WHERE found.source IS NOT NULL
+)
+SELECT source FROM found WHERE source <> ?
+"""
+SELECT_VERSIONS: Final = """
+SELECT subject, type, fingerprint FROM json_each(?2) AS wanted
+CROSS JOIN event ON event.source = ?1 AND event.subject = wanted.value
+WHERE fingerprint > ''
 """
 INSERT_EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 SET_STATE: Final = """
@@ -57,51 +74,58 @@ class Head:
 
 
 class Known:
-    """What the log already makes true, as far as a batch asks, kept up with what the batch adds."""
+    """What the log already makes true of the subjects of a batch, kept up with what the batch adds.
 
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
+    Args:
+        db: The log.
+        events: The batch.
+    """
+
+    def __init__(self, db: apsw.Connection, events: Sequence[NewEvent]) -> None:
         self._values: dict[tuple[str, str], dict[str, str]] = {}
         self._seqs: dict[tuple[str, str], int] = {}
-        self._fingerprints: set[tuple[str, str, str]] = set()
+        self._versions: set[tuple[str, str, str]] = set()
+        for event in events:
+            self._values[event.source, event.subject] = {}
+        for source in sorted({source for source, _ in self._values}):
+            subjects = canonical([subject for found, subject in self._values if found == source])
+            for subject, key, value in db.execute(SELECT_STATES, (source, subjects)):
+                self._values[source, subject][key] = value
+            for subject, seq in db.execute(SELECT_SEQS, (source, subjects)):
+                self._seqs[source, subject] = seq or 0
+            unseen = [event.subject for event in events if event.source == source and self._first_sight(event)]
+            if unseen:
+                for (other,) in db.execute(SELECT_OTHER_SOURCES, (source,)).fetchall():
+                    self._versions.update(db.execute(SELECT_VERSIONS, (other, canonical(unseen))))
 
-    def values(self, source: str, subject: str) -> dict[str, str]:
-        """Return the state of a subject at a source."""
-        found = self._values.get((source, subject))
-        if found is None:
-            found = self._values[source, subject] = dict(self._db.execute(SELECT_STATE, (source, subject)))
-        return found
+    def _first_sight(self, event: NewEvent) -> bool:
+        """Say whether the event brings the first version of its subject that its source has shown."""
+        payload = event.payload
+        return payload.fingerprint() != "" and self._values[event.source, event.subject].keys().isdisjoint(
+            payload.state()
+        )
 
-    def next_seq(self, source: str, subject: str) -> int:
-        """Return the next number of a subject at a source."""
-        last = self._seqs.get((source, subject))
-        if last is None:
-            last = self._db.execute(SELECT_SEQ, (source, subject)).get
-        self._seqs[source, subject] = last + 1
-        return last + 1
+    def add(self, event: NewEvent) -> tuple[int, str, dict[str, str]] | None:
+        """Take an event of the batch: its seq, fingerprint and state; None when it says nothing new.
 
-    def repeats(self, event: NewEvent, state: dict[str, str], fingerprint: str) -> bool:
-        """Say whether an event says nothing new.
-
-        It does when every key of its state has its value already, or when its source sees the subject for the first
-        time and any source has said the same of it before.
+        It says nothing new when every key of its state has its value already, or when its source sees the subject
+        for the first time and any source has said the same of it before.
         """
-        if not state:
-            return False
-        values = self.values(event.source, event.subject)
-        before = event.payload.before
-        if all(values.get(key, before) == value for key, value in state.items()):
-            return True
-        if not fingerprint or any(key in values for key in state):
-            return False
-        wanted = (event.subject, fingerprint, event.payload.type)
-        return wanted in self._fingerprints or bool(self._db.execute(SELECT_FINGERPRINT, wanted).get)
-
-    def add(self, event: NewEvent, state: dict[str, str], fingerprint: str) -> None:
-        """Remember an event that the batch stores."""
-        self.values(event.source, event.subject).update(state)
-        if fingerprint:
-            self._fingerprints.add((event.subject, fingerprint, event.payload.type))
+        payload, place = event.payload, (event.source, event.subject)
+        state, fingerprint = payload.state(), payload.fingerprint()
+        if state:
+            values = self._values[place]
+            before = payload.before
+            if all(values.get(key, before) == value for key, value in state.items()):
+                return None
+            version = (event.subject, payload.type, fingerprint)
+            if version in self._versions and self._first_sight(event):
+                return None
+            values.update(state)
+            if fingerprint:
+                self._versions.add(version)
+        seq = self._seqs[place] = self._seqs[place] + 1
+        return seq, fingerprint, state
 
 
 def append_events(
@@ -119,55 +143,44 @@ def append_events(
             f"The log ends at {head.position}, not at {expected}: something else was appended.",
             remedy="Run the command again.",
         )
-    known = Known(db)
+    if not events:
+        return [], 0
+    known = Known(db, events)
+    recorded_at = max(head.recorded_at, min(clock(), LATEST))
+    ids = uuid7s(len(events), recorded_at, head.event_id)
+    salts = os.urandom(SALT_SIZE * len(events))
     records: list[Record] = []
     states: list[StateRow] = []
-    recorded_at = max(head.recorded_at, min(clock(), LATEST))
-    position, event_id, prev_hash = head.position, head.event_id, head.hash
-    for event in events:
-        payload, source, subject = event.payload, event.source, event.subject
-        state, fingerprint = payload.state(), payload.fingerprint()
-        if known.repeats(event, state, fingerprint):
+    position, prev_hash = head.position, head.hash
+    for number, event in enumerate(events):
+        new = known.add(event)
+        if new is None:
             continue
-        if not EARLIEST <= event.occurred_at <= LATEST:
-            raise ValueError(f"occurred_at {event.occurred_at} of {subject} is no time in the years 1 to 9999, in ms")
-        known.add(event, state, fingerprint)
-        seq = known.next_seq(source, subject)
+        payload, source, subject, occurred_at = event.payload, event.source, event.subject, event.occurred_at
+        if not EARLIEST <= occurred_at <= LATEST:
+            raise ValueError(f"occurred_at {occurred_at} of {subject} is no time in the years 1 to 9999, in ms")
+        seq, fingerprint, state = new
+        type_, version = payload.type, payload.version
         position += 1
-        event_id = uuid7(recorded_at, event_id)
+        event_id = next(ids)
         text = payload_text(payload)
-        salt = os.urandom(SALT_SIZE)
+        salt = salts[SALT_SIZE * number : SALT_SIZE * (number + 1)]
         digest = content_digest(salt, subject, fingerprint, text)
-        envelope = (position, event_id, source, seq, payload.type, payload.version, event.occurred_at, recorded_at)
+        envelope = (position, event_id, source, seq, type_, version, occurred_at, recorded_at)
         hash_ = chain_hash(prev_hash, digest, envelope)
+        content = (fingerprint, text, salt, digest, prev_hash, hash_)
         records.append(
-            Record(
-                position,
-                event_id,
-                source,
-                subject,
-                seq,
-                payload.type,
-                payload.version,
-                event.occurred_at,
-                recorded_at,
-                fingerprint,
-                text,
-                salt,
-                digest,
-                prev_hash,
-                hash_,
-            )
+            Record(position, event_id, source, subject, seq, type_, version, occurred_at, recorded_at, *content)
         )
-        prev_hash = hash_
         states.extend((source, subject, key, value, position) for key, value in state.items())
+        prev_hash = hash_
     insert(db, records, states)
-    return [record.position for record in records], len(events) - len(records)
+    return list(range(head.position + 1, position + 1)), len(events) - len(records)
 
 
 def payload_text(payload: Payload) -> str:
-    """Return the canonical JSON of a payload."""
-    return orjson.dumps(payload.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS).decode()
+    """Return the canonical JSON of a payload: the JSON of its `model_dump`, without the cost of building that."""
+    return orjson.dumps(vars(payload), default=vars, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def insert(db: apsw.Connection, records: Iterable[Record], states: Iterable[StateRow]) -> None:

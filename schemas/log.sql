@@ -22,7 +22,6 @@ CREATE TABLE event (
     hash BLOB NOT NULL                     -- of prev_hash, digest and the columns that cannot be erased
 ) STRICT;
 CREATE UNIQUE INDEX event_seq ON event (source, subject, seq);
-CREATE INDEX event_fingerprint ON event (subject, fingerprint) WHERE fingerprint > '';
 
 -- What the log makes true: the last value that each key was set to. Derivable from `event`.
 CREATE TABLE state (
