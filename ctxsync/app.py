@@ -6,7 +6,6 @@ Importing this module costs no model, no pydantic and no connector: what a comma
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.config import Config, load_config
@@ -250,7 +249,7 @@ class App:
         """Check the installation and the home; see `ctxsync.doctor.examine`."""
         from ctxsync.doctor import examine
 
-        return [asdict(finding) for finding in examine(self, chain=chain)]
+        return [finding.as_json() for finding in examine(self, chain=chain)]
 
     def watch(self, report: Callable[[str], None], **options: Any) -> None:
         """Keep the graph current until a signal comes; see `ctxsync.watch.Watch`."""

@@ -9,9 +9,10 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ctxsync import spool
+from ctxsync.config import load_config
 from ctxsync.errors import CtxsyncError, GraphError, StoreError, StoreMissing
 
 if TYPE_CHECKING:
@@ -34,15 +35,25 @@ class Finding:
 
     Args:
         check: Its name.
-        ok: All is well.
+        level: `ok`; `warning`: it works, and something should be done; `error`: something does not work.
         message: What was found, for a person.
         remedy: What to do; empty when all is well.
     """
 
     check: str
-    ok: bool
+    level: str
     message: str
     remedy: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding's JSON."""
+        return {
+            "check": self.check,
+            "ok": self.level == "ok",
+            "level": self.level,
+            "message": self.message,
+            "remedy": self.remedy,
+        }
 
 
 def examine(app: App, *, chain: bool = False) -> list[Finding]:
@@ -54,6 +65,7 @@ def examine(app: App, *, chain: bool = False) -> list[Finding]:
     """
     checks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
         ("home", lambda: _home(app)),
+        ("config", lambda: _config(app)),
         ("disk", lambda: _disk(app)),
         ("sqlite", _sqlite),
         ("git", _git),
@@ -68,35 +80,36 @@ def examine(app: App, *, chain: bool = False) -> list[Finding]:
         try:
             found.extend(check())
         except CtxsyncError as error:
-            found.append(Finding(name, ok=False, message=error.message, remedy=error.remedy))
+            found.append(Finding(name, "error", error.message, error.remedy))
         except OSError as error:
-            found.append(Finding(name, ok=False, message=f"{error}", remedy="Check the permissions of that path."))
+            found.append(Finding(name, "error", f"{error}", "Check the permissions of that path."))
     return found
 
 
 def _home(app: App) -> Iterator[Finding]:
     home = app.home
     if not home.path.is_dir():
-        yield Finding("home", ok=False, message=f"{home.path} does not exist yet.", remedy="Run `ctxsync init`.")
+        yield Finding("home", "error", f"{home.path} does not exist yet.", "Run `ctxsync init`.")
         return
     loose = [path for path in (home.path, *home.files()) if stat.S_IMODE(path.stat().st_mode) & 0o077]
     if loose:
         yield Finding(
             "home",
-            ok=False,
-            message=f"Others on this machine can reach {', '.join(map(str, loose))}.",
-            remedy=f"Run `chmod -R go= {home.path}`.",
+            "error",
+            f"Others on this machine can reach {', '.join(map(str, loose))}.",
+            f"Run `chmod -R go= {home.path}`.",
         )
     else:
-        yield Finding("home", ok=True, message=f"{home.path} is yours alone.")
-    count = len(app.config.sources)
-    yield Finding(
-        "config",
-        ok=True,
-        message=f"{home.config_path} is valid and has {count} source{'' if count == 1 else 's'}."
-        if home.config_path.exists()
-        else "There is no config.toml; every setting has its default.",
-    )
+        yield Finding("home", "ok", f"{home.path} is yours alone.")
+
+
+def _config(app: App) -> Iterator[Finding]:
+    path = app.home.config_path
+    if not path.exists():
+        yield Finding("config", "ok", "There is no config.toml; every setting has its default.")
+        return
+    count = len(load_config(app.home).sources)
+    yield Finding("config", "ok", f"{path} is valid and has {count} source{'s'[: count != 1]}.")
 
 
 def _disk(app: App) -> Iterator[Finding]:
@@ -105,9 +118,9 @@ def _disk(app: App) -> Iterator[Finding]:
     well = free >= LEAST_FREE
     yield Finding(
         "disk",
-        ok=well,
-        message=f"{free // 1024**2:,} MiB are free at {place}.",
-        remedy="" if well else "Free some space: a sync stops, losing nothing, when the disk is full.",
+        "ok" if well else "warning",
+        f"{free // 1024**2:,} MiB are free at {place}.",
+        "" if well else "Free some space: a sync stops, losing nothing, when the disk is full.",
     )
 
 
@@ -123,36 +136,32 @@ def _sqlite() -> Iterator[Finding]:
             db.execute("CREATE VIRTUAL TABLE t USING fts5 (x)")
             db.execute("SELECT jsonb('{}'), vec_version()").fetchall()
     except apsw.Error as error:
-        yield Finding(
-            "sqlite", ok=False, message=f"SQLite lacks a feature: {error}.", remedy="Reinstall apsw and sqlite-vec."
-        )
+        yield Finding("sqlite", "error", f"SQLite lacks a feature: {error}.", "Reinstall apsw and sqlite-vec.")
     else:
-        yield Finding("sqlite", ok=True, message=f"SQLite {apsw.sqlite_lib_version()} with FTS5, JSONB and vectors.")
+        yield Finding("sqlite", "ok", f"SQLite {apsw.sqlite_lib_version()} with FTS5, JSONB and vectors.")
 
 
 def _git() -> Iterator[Finding]:
     path = shutil.which("git")
     remedy = f"Install git {'.'.join(map(str, OLDEST_GIT))} or newer; notes need none."
     if path is None:
-        yield Finding("git", ok=False, message="git is not on the PATH.", remedy=remedy)
+        yield Finding("git", "error", "git is not on the PATH.", remedy)
         return
     answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False)
     words = answer.stdout.split()
     version = tuple(int(part) for part in words[2].split(".")[:2] if part.isdigit()) if len(words) > 2 else ()
     well = answer.returncode == 0 and version >= OLDEST_GIT
     yield Finding(
-        "git", ok=well, message=answer.stdout.strip() or "git does not answer.", remedy="" if well else remedy
+        "git", "ok" if well else "error", answer.stdout.strip() or "git does not answer.", "" if well else remedy
     )
 
 
 def _models() -> Iterator[Finding]:
     missing = [name for name in MODEL_PACKAGES if find_spec(name) is None]
     if missing:
-        yield Finding(
-            "models", ok=False, message=f"Missing packages: {', '.join(missing)}.", remedy="Reinstall ctxsync."
-        )
+        yield Finding("models", "error", f"Missing packages: {', '.join(missing)}.", "Reinstall ctxsync.")
     else:
-        yield Finding("models", ok=True, message="The extraction and embedding models are installed.")
+        yield Finding("models", "ok", "The extraction and embedding models are installed.")
 
 
 def _log(app: App, *, chain: bool) -> Iterator[Finding]:
@@ -160,17 +169,15 @@ def _log(app: App, *, chain: bool) -> Iterator[Finding]:
         with closing(app.store()) as store:
             fault = store.db.execute("PRAGMA quick_check(1)").get
             if fault != "ok":
-                yield Finding(
-                    "log", ok=False, message=f"The log is damaged: {fault}.", remedy="Restore a backup or an export."
-                )
+                yield Finding("log", "error", f"The log is damaged: {fault}.", "Restore a backup or an export.")
                 return
             if chain:
                 store.verify()
-            yield Finding("log", ok=True, message=f"{store.count():,} events{', an unbroken chain' if chain else ''}.")
+            yield Finding("log", "ok", f"{store.count():,} events{', an unbroken chain' if chain else ''}.")
     except StoreMissing as error:
-        yield Finding("log", ok=not app.config.sources, message=error.message, remedy="Run `ctxsync sync`.")
+        yield Finding("log", "warning" if app.config.sources else "ok", error.message, "Run `ctxsync sync`.")
     except StoreError as error:
-        yield Finding("log", ok=False, message=error.message, remedy=error.remedy)
+        yield Finding("log", "error", error.message, error.remedy)
 
 
 def _graph(app: App) -> Iterator[Finding]:
@@ -184,17 +191,15 @@ def _graph(app: App) -> Iterator[Finding]:
             with closing(app.graph()) as graph:
                 position, log_id = graph.position, graph.log_id
         except GraphError as error:
-            yield Finding("graph", ok=False, message=error.message, remedy="Run `ctxsync rebuild`.")
+            yield Finding("graph", "error", error.message, "Run `ctxsync rebuild`.")
             return
         if log_id != store.log_id or position > head:
-            yield Finding(
-                "graph", ok=False, message="The graph belongs to another log.", remedy="Run `ctxsync rebuild`."
-            )
+            yield Finding("graph", "error", "The graph belongs to another log.", "Run `ctxsync rebuild`.")
         elif position < head:
             behind = f"The graph is {head - position:,} events behind the log."
-            yield Finding("graph", ok=False, message=behind, remedy="Run `ctxsync sync`.")
+            yield Finding("graph", "warning", behind, "Run `ctxsync sync`.")
         else:
-            yield Finding("graph", ok=True, message="The graph is as far as the log.")
+            yield Finding("graph", "ok", "The graph is as far as the log.")
 
 
 def _sources(app: App) -> Iterator[Finding]:
@@ -206,11 +211,9 @@ def _sources(app: App) -> Iterator[Finding]:
         try:
             streams = list(connect(app, source, SyncRequest(), app.clock()).discover())
         except CtxsyncError as error:
-            yield Finding(check, ok=False, message=error.message, remedy=error.remedy or f"Check {source.path}.")
+            yield Finding(check, "error", error.message, error.remedy or f"Check {source.path}.")
         else:
-            yield Finding(
-                check, ok=True, message=f"{source.path} can be read ({len(streams)} stream{'s'[: len(streams) != 1]})."
-            )
+            yield Finding(check, "ok", f"{source.path} can be read ({len(streams)} stream{'s'[: len(streams) != 1]}).")
 
 
 def _spool(app: App) -> Iterator[Finding]:
@@ -219,7 +222,7 @@ def _spool(app: App) -> Iterator[Finding]:
     old = [path for path in hints if time.time() - path.stat().st_mtime > STALE_HINT]
     yield Finding(
         "spool",
-        ok=not old,
-        message=f"{len(old)} hints of git hooks have waited for days." if old else f"{len(hints)} hints wait.",
-        remedy="Run `ctxsync sync`, or keep `ctxsync watch` running." if old else "",
+        "warning" if old else "ok",
+        f"{len(old)} hints of git hooks have waited for days." if old else f"{len(hints)} hints wait.",
+        "Run `ctxsync sync`, or keep `ctxsync watch` running." if old else "",
     )

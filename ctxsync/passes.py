@@ -66,7 +66,7 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
     started = time.monotonic()
     now = app.clock()
     reports: list[SourceReport] = []
-    done: dict[str, Any] = {"extracted": 0, "failed": 0, "facts": 0, "embedded": 0}
+    done: dict[str, Any] = {"extracted": 0, "failed": 0, "facts": 0, "new_facts": 0, "embedded": 0}
     interrupted = False
     stopped = request.stopped or (lambda: False)
 
@@ -111,7 +111,9 @@ def preview(app: App, request: SyncRequest, progress: Callable[[Step], None]) ->
         if store:
             store.close()
     sections = sum(report.sections for report in reports)
-    report = _report(reports, {"extracted": 0, "facts": 0}, time.monotonic() - started, interrupted=False)
+    report = _report(
+        reports, {"extracted": 0, "facts": 0, "new_facts": 0}, time.monotonic() - started, interrupted=False
+    )
     return report | {
         "dry_run": True,
         "sections": sections,
@@ -124,35 +126,34 @@ def bring_up(app: App, store: EventStore, progress: Callable[[Step], None]) -> d
     """Extract what waits, project it, and make its vectors; models are built only when something waits.
 
     Returns:
-        `extracted`, `failed` (episodes), `facts` (first believed in this pass), `embedded` (episodes).
+        `extracted`, `failed` (episodes), `facts` (current in the graph), `new_facts` (of them, first believed in this
+        pass), `embedded` (episodes).
     """
     from ctxsync.engine.extraction.reactor import extract_pending
 
     extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
     facts = catch_up_graph(app, store, progress)
-    return {
-        "extracted": extraction.extracted,
-        "failed": extraction.failed,
-        "facts": facts,
-        "embedded": embed(app, progress),
-    }
+    embedded = embed(app, progress)
+    return {"extracted": extraction.extracted, "failed": extraction.failed, **facts, "embedded": embedded}
 
 
-def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> int:
-    """Bring the graph up to the log, building it where it is missing or of another layout; return the new facts."""
+NEW_FACTS = "SELECT count(DISTINCT fact) FROM fact_version WHERE since > ? AND until IS NULL"
+
+
+def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> dict[str, int]:
+    """Bring the graph up to the log, building it where it is missing or of another layout.
+
+    Returns:
+        `facts` and `new_facts`, as `bring_up`.
+    """
     from ctxsync.app import checkpoint
     from ctxsync.engine.graph.projection import catch_up
 
     with closing(_writable_graph(app, store, progress)) as graph:
         before = graph.position
         catch_up(store, graph, checkpoint=checkpoint, progress=_counting(progress, "project"))
-        if graph.position == before:
-            return 0
-        (count,) = graph.db.execute(NEW_FACTS, (before,)).fetchone()
-        return int(count)
-
-
-NEW_FACTS = "SELECT count(DISTINCT fact) FROM fact_version WHERE since > ? AND until IS NULL"
+        new = graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
+        return {"facts": int(graph.counts()["facts"]["current"]), "new_facts": int(new)}
 
 
 def _writable_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> Graph:

@@ -74,7 +74,8 @@ class SourceReport:
     """What a pass did with one source: DESIGN's `sync` JSON.
 
     `observed`, `retracted` and `moved` count changes of this pass; `quarantined` counts what stands in quarantine;
-    `paused` says why the source waits, None when it does not; `skipped` counts by kind what no parser knows.
+    `paused` says why the source waits, None when it does not; `skipped` counts by kind what no parser knows;
+    `sections` counts those of observed items.
     """
 
     name: str
@@ -125,6 +126,7 @@ class SourceReport:
             "unchanged": self.unchanged,
             "skipped": dict(self.skipped),
             "paused": self.paused,
+            "sections": self.sections,
             "seconds": round(self.seconds, 3),
         }
 

@@ -141,9 +141,9 @@ class Watch:
             parts = [f"{source[key]} {key}" for key in ("observed", "moved", "retracted") if source[key]]
             if parts:
                 self._report(f"{source['name']}: {', '.join(parts)} in {source['seconds']:.1f} s")
-        if result["extracted"] or result["facts"]:
+        if result["extracted"] or result["new_facts"]:
             self._report(
-                f"graph: {result['extracted']} extracted, {result['facts']} new facts in {result['seconds']:.1f} s"
+                f"graph: {result['extracted']} extracted, {result['new_facts']} new facts in {result['seconds']:.1f} s"
             )
         for problem in result["problems"]:
             self._report(f"{problem['source']}: {problem['kind']} {problem['place']}: {problem['message']}")
