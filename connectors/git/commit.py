@@ -1,0 +1,232 @@
+"""One commit as an item: decoding, times, identities, trailers. Reads nothing; runs nothing.
+
+What a commit says is hostile text: it is kept as text, and whatever is irregular is tolerated, kept raw and flagged.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ctxsync.connectors.base import Item, Json, Person, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctxsync.connectors.git.history import Record
+
+# More files than this are an import of somebody else's tree: they are counted, and the rest goes unnamed.
+FILES_CAP = 10_000
+_LATEST = 253_402_300_799_000  # the year 9999's last second, the last that RFC 3339 can write
+_DAY = 86_400_000
+_CO_AUTHOR = re.compile(r"^co-authored-by:[ \t]*([^<>\n]*)<([^<>\n]*)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_ISSUE = r"(?:[\w.-]{1,100}/[\w.-]{1,100})?#\d{1,9}\b"
+_CLOSES = re.compile(
+    rf"\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?)\b:?[ \t]+({_ISSUE}(?:(?:[ \t]*,[ \t]*|[ \t]+and[ \t]+){_ISSUE})*)",
+    re.IGNORECASE,
+)
+_MENTIONS = re.compile(rf"(?<![\w/&#.-]){_ISSUE}")
+_REVERTS = re.compile(r"\bThis reverts commit ([0-9a-f]{7,64})\b", re.IGNORECASE)
+_IDENT = re.compile(rb"(.*?) ?<([^<>]*)>(?: (-?\d+)(?: [+-]\d+)?)?")
+_ADDRESS = re.compile(rb"[^\s<>@]+@[^\s<>@]+")
+_BOT = re.compile(r"\[bot\]|^(?:no-?reply|do-?not-?reply)@", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What all commits of a stream share.
+
+    Args:
+        repository: The repository's name.
+        now: Milliseconds UTC; 0 when it is not known. Later author dates than a day after it are clamped to it.
+        shallow: Ids of commits whose parents, and with them their changes, are not here.
+        wanted: Says whether a path is listed.
+    """
+
+    repository: str
+    now: int = 0
+    shallow: frozenset[str] = frozenset()
+    wanted: Callable[[str], bool] | None = None
+
+
+def is_regular(record: Record) -> bool:
+    """Say whether the record says all there is: one that does not is made from the object's own bytes as well."""
+    if not (record.author_time and record.committer_time):
+        return False
+    try:
+        for field in record[2:9]:
+            field.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
+    """Return the commit as an item.
+
+    Args:
+        record: As git printed it.
+        context: What the stream's commits share.
+        raw: The object's own bytes, for an irregular record.
+    """
+    flags: set[str] = set()
+    charset = _charset(raw)
+
+    def text(data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            flags.add("decoded-lossy")
+        if charset:
+            try:
+                return data.decode(charset)
+            except UnicodeDecodeError:
+                pass
+        return data.decode("utf-8", "replace")
+
+    author_raw, committer_raw = (_header(raw, b"author"), _header(raw, b"committer")) if raw else (b"", b"")
+    name, email, time = _ident(record.author_name, record.author_email, record.author_time, author_raw, flags)
+    by, by_email, by_time = _ident(
+        record.committer_name, record.committer_email, record.committer_time, committer_raw, flags
+    )
+    author, committer = person(text(name), text(email)), person(text(by), text(by_email))
+    message = text(record.message)
+    if "\r" in message:
+        message = message.replace("\r\n", "\n").replace("\r", "\n")
+    latest = context.now or _LATEST
+    attributes: dict[str, Json] = {
+        "repository": context.repository,
+        "sha": record.sha,
+        "committer": _as_json(committer),
+        "committed_at": _time(by_time, _LATEST, flags),
+        "parents": list(record.parents),
+        "merge": len(record.parents) > 1,
+        **_files(record, context, flags),
+        **trailers(message),
+    }
+    if "ident-malformed" in flags:
+        attributes["raw_author"] = author_raw.decode("utf-8", "replace")
+        attributes["raw_committer"] = committer_raw.decode("utf-8", "replace")
+    if _BOT.search(author.name) or _BOT.search(text(email)):
+        attributes["bot"] = True
+    title = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    if not title:
+        flags.add("message-empty")
+    occurred_at = _time(time, latest, flags)
+    section = Section(key="message", text=message, occurred_at=occurred_at, author=author, attributes=attributes)
+    return Item(
+        id=f"commit:{record.sha}",
+        kind="commit",
+        title=title or f"commit {record.sha[:12]}",
+        sections=(section,),
+        flags=tuple(sorted(flags)),
+        raw_digest=hashlib.sha256(raw).hexdigest() if raw else "",
+    )
+
+
+def trailers(message: str) -> dict[str, Json]:
+    """Return `co_authors`, `fixes` (issues it closes), `refs` (issues it only mentions) and `reverts`, in order."""
+    co_authors: list[Json] = []
+    if "o-authored-by:" in message.lower():
+        co_authors = [_as_json(person(name, email)) for name, email in dict.fromkeys(_CO_AUTHOR.findall(message))]
+    fixes: dict[str, None] = {}
+    refs: dict[str, None] = {}
+    if "#" in message:
+        for closing in _CLOSES.finditer(message):
+            fixes |= dict.fromkeys(_MENTIONS.findall(closing[1]))
+        refs = {issue: None for issue in _MENTIONS.findall(message) if issue not in fixes}
+    reverts = dict.fromkeys(sha.lower() for sha in _REVERTS.findall(message))
+    return {"co_authors": co_authors, "fixes": list(fixes), "refs": list(refs), "reverts": list(reverts)}
+
+
+def person(name: str, email: str) -> Person:
+    """Return someone as git names them; what is no e-mail address is no key."""
+    address = email.strip().lower()
+    keyed = "@" in address and not any(letter.isspace() for letter in address)
+    return Person(name.strip(), (f"email:{address}",) if keyed else ())
+
+
+def _as_json(someone: Person) -> dict[str, Json]:
+    return {"name": someone.name, "keys": list(someone.keys)}
+
+
+def _files(record: Record, context: Context, flags: set[str]) -> dict[str, Json]:
+    if record.sha in context.shallow:
+        flags.add("shallow")
+        return {"files": [], "file_count": 0}
+    if record.files is None:
+        flags.add("files-unreadable")
+        return {"files": [], "file_count": 0}
+    files: list[Json] = []
+    count = 0
+    parts = iter(record.files.split(b"\0")) if record.files else iter(())
+    for status in parts:
+        letter = chr(status[0])
+        old = next(parts) if letter in "RC" else b""
+        path = _path(next(parts), flags)
+        if context.wanted is not None and not context.wanted(path):
+            continue
+        count += 1
+        if count <= FILES_CAP:
+            file: dict[str, Json] = {"path": path, "status": letter}
+            if old:
+                file["old_path"] = _path(old, flags)
+            files.append(file)
+    if count > FILES_CAP:
+        flags.add("files-capped")
+    return {"files": files, "file_count": count}
+
+
+def _path(data: bytes, flags: set[str]) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        flags.add("path-not-utf8")
+        # Escaped, not replaced: two such paths stay two, and the bytes can be read off.
+        return data.decode("utf-8", "backslashreplace")
+
+
+def _ident(name: bytes, email: bytes, time: bytes, raw: bytes, flags: set[str]) -> tuple[bytes, bytes, bytes]:
+    """Return name, e-mail and seconds; from the raw header where git could make nothing of it."""
+    if time:
+        return name, email, time
+    whole = _IDENT.fullmatch(raw)
+    if whole and whole[3]:
+        return whole[1], whole[2], whole[3]  # git takes no negative seconds; they are no malformed identity
+    flags.add("ident-malformed")
+    if name or email:
+        return name, email, b""
+    address = _ADDRESS.search(raw)
+    return raw.partition(b"<")[0].strip(), address[0] if address else b"", b""
+
+
+def _time(seconds: bytes, latest: int, flags: set[str]) -> int:
+    """Return milliseconds within 1970 and `latest` (and a day); later, earlier and missing times are clamped."""
+    try:
+        value = int(seconds[:20]) * 1000
+    except ValueError:
+        value = -1
+    if value < 0:
+        flags.add("time-clamped")
+        return 0
+    if value > min(latest + _DAY, _LATEST):
+        flags.add("time-clamped")
+        return latest
+    return value
+
+
+def _header(raw: bytes, name: bytes) -> bytes:
+    head = raw.partition(b"\n\n")[0]
+    found = re.search(rb"^" + name + rb" (.*)$", head, re.MULTILINE)
+    return found[1] if found else b""
+
+
+def _charset(raw: bytes) -> str:
+    declared = _header(raw, b"encoding").decode("ascii", "replace").strip() if raw else ""
+    try:
+        return codecs.lookup(declared).name if declared else ""
+    except (LookupError, ValueError):
+        return ""
