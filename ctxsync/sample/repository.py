@@ -103,9 +103,7 @@ def build(folder: Path) -> None:
     subprocess.run(
         ["git", "init", "--quiet", "--initial-branch=main", "--template=", str(folder)], check=True, env=environment
     )
-    subprocess.run(
-        ["git", "-C", str(folder), "fast-import", "--quiet"], input=_stream(), check=True, env=environment
-    )
+    subprocess.run(["git", "-C", str(folder), "fast-import", "--quiet"], input=_stream(), check=True, env=environment)
     subprocess.run(["git", "-C", str(folder), "reset", "--quiet", "--hard", "main"], check=True, env=environment)
 
 

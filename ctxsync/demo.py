@@ -1,0 +1,168 @@
+"""The main job on sample data: sync a vault and a repository, ask, edit the prose, sync, ask again.
+
+Everything runs through the same App as the commands; this module only stages the sample and prints.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.app import App
+from ctxsync.cli import render
+from ctxsync.cli.inert import inert_document
+from ctxsync.cli.output import line
+from ctxsync.cli.progress import shown_progress
+from ctxsync.errors import UsageError
+from ctxsync.sync import SyncRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.resources.abc import Traversable
+
+    from rich.console import Console
+
+QUESTIONS = (
+    "Where does Nadia Okoro work?",
+    "Where does the orders service store its data?",
+    "Who leads Project Heron?",
+    "What caused the March outage?",
+    "What does the Tide API depend on?",
+    "Where does Jonas Ferreira live?",
+    "Where did Nadia Okoro work in June 2026?",
+    "What did Priya Raman commit?",
+)
+CONFIG = """\
+[identity]
+names = ["Robin Vale"]
+emails = ["robin@example.com"]
+"""
+# The sample's files carry their story's dates, not the date on which they were installed.
+WRITTEN = datetime(2026, 8, 10, 9, 0, tzinfo=UTC)
+EDITED = datetime(2026, 11, 24, 18, 0, tzinfo=UTC)
+
+
+def run(home: Path | None, out: Console) -> int:
+    """Run the demo.
+
+    Args:
+        home: Where to make the demo's home; None makes one in a temporary folder. It is kept, to be looked at.
+        out: Where to print.
+
+    Returns:
+        0 when every question was answered by a fact, else 1.
+
+    Raises:
+        UsageError: The home is in use already.
+    """
+    place = home or Path(tempfile.mkdtemp(prefix="ctxsync-demo-")) / "home"
+    if place.exists() and any(place.iterdir()):
+        raise UsageError(f"{place} is not empty.", remedy="Run `ctxsync demo` without --home, or name a new folder.")
+    vault, repository = stage(place)
+    app = App.open(str(place))
+    app.add_source("notes", str(vault), name="vault")
+    app.add_source("git", str(repository), name="tides", trust="own")
+
+    line(out, f"A vault of {count_notes(vault)} notes and a small repository, at {place.parent}")
+    _sync(app, out)
+    first = _ask_all(app, out, {})
+
+    line(out)
+    line(
+        out,
+        ("Now five notes are edited: ", "bold"),
+        "somebody changes jobs, a database is moved, a project is renamed.",
+    )
+    copy(sample("edits"), vault, EDITED)
+    _sync(app, out)
+    second = _ask_all(app, out, first)
+
+    answered = sum(bool(answers) for answers in second.values())
+    changed = sum(first[question] != second[question] for question in QUESTIONS)
+    line(out)
+    line(out, (f"{answered} of {len(QUESTIONS)} questions answered by facts, {changed} changed by the edits.", "bold"))
+    line(out, "Ask your own: ", (f'ctxsync --home {place} ask "What is Project Heron called now?"', "cyan"))
+    line(out, "Your own notes: ", ("ctxsync init && ctxsync source add notes ~/notes && ctxsync sync", "cyan"))
+    return 0 if answered == len(QUESTIONS) else 1
+
+
+def stage(place: Path) -> tuple[Path, Path]:
+    """Lay out the demo: the home at `place`, the vault and the repository beside it; return these two."""
+    from ctxsync.home import write_private
+    from ctxsync.sample.repository import build
+
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(place / "config.toml", CONFIG)
+    vault, repository = place.parent / "vault", place.parent / "tides"
+    if vault.exists() or repository.exists():
+        raise UsageError(f"{vault} or {repository} is there already.", remedy="Name a new folder for --home.")
+    copy(sample("vault"), vault, WRITTEN)
+    build(repository)
+    return vault, repository
+
+
+def sample(part: str) -> Traversable:
+    """Return a part of the installed sample: `vault`, or `edits` of it."""
+    return resources.files("ctxsync.sample").joinpath(part)
+
+
+def copy(part: Traversable, to: Path, when: datetime) -> None:
+    """Copy a part of the sample into a folder, as if saved then; files that are there are replaced whole."""
+    for path, file in _files(part):
+        target = to / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = target.with_name(target.name + ".tmp")
+        with file.open("rb") as source, aside.open("wb") as copied:
+            shutil.copyfileobj(source, copied)
+        os.utime(aside, (when.timestamp(), when.timestamp()))
+        aside.replace(target)
+
+
+def count_notes(vault: Path) -> int:
+    """Return how many notes a folder holds."""
+    return sum(1 for _ in vault.rglob("*.md"))
+
+
+def _files(folder: Traversable, under: str = "") -> Iterator[tuple[str, Traversable]]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _files(entry, f"{under}{entry.name}/")
+        elif entry.name.endswith(".md"):
+            yield f"{under}{entry.name}", entry
+
+
+def _sync(app: App, out: Console) -> None:
+    with shown_progress() as progress:
+        report = app.sync(SyncRequest(), progress)
+    seen = sum(source["seen"] for source in report["sources"])
+    line(
+        out,
+        f"Synced in {report['seconds']:.1f} s: {seen} items seen, {report['extracted']} episodes read, "
+        f"{report['facts']} new facts.",
+    )
+
+
+def _ask_all(app: App, out: Console, before: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Ask every question and print what is new against `before`; return the facts that answered each."""
+    from ctxsync.engine import reading
+
+    now = app.clock()
+    answers: dict[str, set[str]] = {}
+    for number, question in enumerate(QUESTIONS, 1):
+        document = reading.ask(app.reader(), question, now=now, limit=5)
+        answers[question] = {_gist(fact) for fact in document["answers"]}
+        line(out)
+        same = before.get(question) == answers[question]
+        line(out, (f"{number}. {question}", "bold"), ("  as before" if same else "", "dim"))
+        if not same:
+            render.ask(out, inert_document(document), now=now)
+    return answers
+
+
+def _gist(fact: dict[str, Any]) -> str:
+    return f"{fact['head']['name']} {fact['relation']} {fact['tail']['name']} {fact['valid_to']}"
