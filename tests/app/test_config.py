@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxsync.config import Config, IdentityConfig, line_of, load_config, parse
+from ctxsync.errors import ConfigError
+from ctxsync.home import Home
+
+ROOT = Path(__file__).parents[2]
+VAULT = '[[sources]]\nname = "vault"\ntype = "notes"\npath = "/srv/notes"\n'
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse(text)
+    return str(caught.value)
+
+
+def test_a_home_without_a_config_file_has_every_default(tmp_path: Path) -> None:
+    assert load_config(Home(tmp_path)) == Config()
+
+
+def test_the_example_shows_every_table_with_its_defaults() -> None:
+    text = (ROOT / "config.example.toml").read_text(encoding="utf-8")
+    assert parse(text) == Config()
+    for table in ("identity", "extraction", "privacy", "sync", "schema", "jobs", "retention"):
+        assert f"[{table}]" in text
+
+
+def test_the_example_sources_are_valid_once_uncommented() -> None:
+    lines = (ROOT / "config.example.toml").read_text(encoding="utf-8").splitlines()
+    wanted = ("[[sources]]", "name =", "type =", "path =", "include =", "exclude =", "trust =", "allow_cloud =")
+    text = "\n".join(line[2:] for line in lines if line.startswith("# ") and line[2:].startswith(wanted))
+    assert [source.name for source in parse(text).sources] == ["vault", "code"]
+
+
+def test_identity_keys_are_lower_case_addresses_and_slack_accounts() -> None:
+    me = IdentityConfig(emails=("Robin@Example.com",), slack=("T01:U02",))
+    assert me.keys == ("email:robin@example.com", "slack:T01:U02")
+
+
+def test_a_source_without_trust_has_the_default_of_its_type() -> None:
+    code = '[[sources]]\nname = "code"\ntype = "git"\npath = "/srv/code"\n'
+    assert [source.trust for source in parse(VAULT + code).sources] == ["own", "others"]
+
+
+def test_a_path_from_the_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/robin")
+    source = parse(VAULT.replace("/srv/notes", "~/notes")).sources[0]
+    assert source.settings()["path"] == "/home/robin/notes"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (VAULT + 'exlude = ["x"]\n', 'line 5: unknown key "exlude" in [[sources]] "vault"; did you mean "exclude"?'),
+        ("\n[identiy]\nnames = []\n", 'line 2: there is no table or key "identiy"; did you mean "identity"?'),
+        ('[identity]\nnames = "Robin"\n', 'line 2: "names" in [identity] must be a list of texts'),
+        ("[privacy]\nallow_cloud = 1\n", 'line 2: "allow_cloud" in [privacy] must be true or false'),
+        ('[sync]\nmax_delete_ratio = "a lot"\n', 'line 2: "max_delete_ratio" in [sync] must be a number'),
+        ("[sync]\nmax_delete_ratio = 20\n", "must be from 0.0 to 1.0"),
+        ("[schema]\nk = 2.5\n", 'line 2: "k" in [schema] must be a whole number'),
+        ('[schema]\nmode = "closed"\n', "must be one of: open, strict"),
+        ('[extraction]\nmode = "cloud-quality"\n', 'can only be "local-only" in this version'),
+        ("[retention]\nretracted = 30\n", 'can only be "forever" in this version'),
+        ('[jobs]\nreconcile = "every hour"\n', "must be a cron line of five fields"),
+        (VAULT.replace('notes"\n', 'imap"\n', 1), 'line 3: sources of type "imap" are not available in this version'),
+        (VAULT.replace('notes"\n', 'note"\n', 1), 'line 3: unknown source type; did you mean "notes"?'),
+        (VAULT.replace('name = "vault"\n', ""), '[[sources]] lacks "name"'),
+        (VAULT + VAULT, 'line 6: two sources are named "vault"'),
+        (VAULT.replace("vault", "log"), '"log" cannot name a source'),
+        (VAULT.replace("vault", "../up"), '"../up" cannot name a source'),
+        (VAULT.replace("/srv/notes", "notes"), 'line 4: "path" in [[sources]] "vault" must be absolute'),
+        ("sources = 3\n", "line 1: sources are tables"),
+        ("[identity\n", "is not valid TOML"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused_with_its_line_and_the_nearest_key(text: str, expected: str) -> None:
+    assert expected in refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        VAULT + 'password = "hunter2"\n',
+        '[cerebras]\napi_key = "hunter2"\n',
+        VAULT.replace("/srv/notes", "https://robin:hunter2@example.com/x"),
+        'token = "hunter2"\n',
+    ],
+)
+def test_a_secret_in_the_clear_is_refused_and_not_repeated(text: str) -> None:
+    message = refusal(text)
+    assert "in the clear" in message
+    assert "hunter2" not in message
+
+
+@pytest.mark.parametrize("text", ["[identity]\nnames = 5\n", 'nmaes = "hunter2"\n', VAULT + 'trust = "hunter2"\n'])
+def test_no_refusal_repeats_a_value(text: str) -> None:
+    assert "hunter2" not in refusal(text)
+
+
+def test_a_file_that_is_not_utf8_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_config(Home(tmp_path))
+
+
+@given(st.integers(0, 5), st.integers(0, 5))
+def test_the_line_of_a_key_is_found_in_the_right_one_of_many_sources(before: int, after: int) -> None:
+    entry = "[[sources]]\n# a comment\nname = 'x'\ntype='notes'\n"
+    text = entry * before + "\n\n[[ sources ]]\nname = 'wrong'\n" + entry * after
+    assert line_of(text, ("sources", before, "name")) == 4 * before + 4
