@@ -1,0 +1,194 @@
+"""How facts, entities and passages read on a terminal; takes inert JSON shapes, knows no command."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.cli.inert import one_line
+from ctxsync.cli.output import block, joined, line, styled
+from ctxsync.cli.times import date_words, day_words, is_past, validity_words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DIM = "dim"
+STRONG = "bold"
+PAST = "yellow"
+_SNIPPET = 280
+_QUOTE = 320
+_WORD = re.compile(r"\w{2,}")
+_COMMON = frozenset(
+    [
+        "the",
+        "and",
+        "for",
+        "was",
+        "are",
+        "who",
+        "what",
+        "when",
+        "where",
+        "which",
+        "why",
+        "how",
+        "does",
+        "did",
+        "has",
+        "have",
+        "had",
+        "with",
+        "from",
+        "that",
+        "this",
+        "our",
+        "your",
+        "is",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "an",
+        "by",
+        "be",
+        "as",
+        "it",
+        "or",
+        "we",
+    ]
+)
+
+
+def sentence(fact: dict[str, Any]) -> str:
+    """Return a fact as a sentence without its full stop: `Nadia Okoro works at Fennel Labs`."""
+    words = fact.get("phrase") or str(fact.get("relation", "")).replace("_", " ")
+    return one_line(f"{fact['head']['name']} {words} {fact['tail']['name']}")
+
+
+def state_of(fact: dict[str, Any], *, now: int) -> str:
+    """Return why a fact is not current, in words; empty when it is."""
+    if fact.get("retracted_at"):
+        return f"no longer stated since {day_words(fact['retracted_at'])}"
+    if fact.get("current"):
+        return ""
+    if fact.get("valid_from") and not is_past(fact["valid_from"], now=now):
+        return "not yet"
+    if is_past(fact.get("valid_to"), now=now):
+        by = fact.get("superseded_by")
+        reason = one_line(str(fact.get("reason") or ""))
+        return joined(["in the past", f"superseded by {_short(by)}" if by else reason], ", ")
+    return ""
+
+
+def _short(value: Any) -> str:
+    """Return the id, or the sentence, of a fact that is named by another."""
+    return sentence(value) if isinstance(value, dict) and "head" in value else str(value)
+
+
+def fact_line(out: Console, fact: dict[str, Any], *, now: int, indent: int = 0, with_id: bool = True) -> None:
+    """Print a fact: the sentence, when it held, why it is not current, its id."""
+    state = state_of(fact, now=now)
+    when = validity_words(fact.get("valid_from"), fact.get("valid_to"))
+    line(
+        out,
+        (sentence(fact), DIM if state else STRONG),
+        f", {when}" if when else "",
+        (f"  [{state}]" if state else "", PAST),
+        (f"  {confidence(fact)}" if not state and with_id else "", DIM),
+        (f"  {fact['id']}" if with_id else "", DIM),
+        indent=indent,
+    )
+
+
+def confidence(document: dict[str, Any]) -> str:
+    """Return `confidence 0.92`; empty when there is none."""
+    value = document.get("confidence")
+    return f"confidence {value:.2f}" if isinstance(value, (int, float)) else ""
+
+
+def supports(out: Console, fact: dict[str, Any], *, indent: int = 4, most: int = 2) -> None:
+    """Print where a fact is stated: locator, date, confidence, quote."""
+    stated = fact.get("support") or []
+    for index, support in enumerate(stated[:most]):
+        where = [place_of(support), day_words(support.get("occurred_at")), confidence(fact) if index == 0 else ""]
+        line(out, (joined(where), "cyan"), indent=indent)
+        quote(out, support.get("quote"), indent=indent)
+    if len(stated) > most:
+        line(out, (f"and {len(stated) - most} more: ctxsync why {fact['id']}", DIM), indent=indent)
+
+
+def place_of(document: dict[str, Any]) -> str:
+    """Return `source: locator`."""
+    locator, source = one_line(document.get("locator") or ""), one_line(document.get("source") or "")
+    return f"{source}: {locator}" if source and locator else locator or source
+
+
+def quote(out: Console, text: str | None, *, indent: int) -> None:
+    """Print a quoted text on one flow of lines, cut when long; nothing when it is empty."""
+    words = one_line(text or "")
+    if words:
+        line(out, f"“{shorten(words, _QUOTE)}”", indent=indent)
+
+
+def shorten(text: str, most: int) -> str:
+    """Return the text, cut at a word with an ellipsis when it is longer than `most` characters."""
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    return f"{cut[: cut.rfind(' ')] if ' ' in cut[most // 2 :] else cut} …"
+
+
+def passage(out: Console, found: dict[str, Any], *, terms: list[str], number: int = 0) -> None:
+    """Print a passage: title, where and when, and a snippet with the terms marked."""
+    mark = f"{number}. " if number else ""
+    line(out, mark, (one_line(found.get("title") or found.get("subject") or "(untitled)"), STRONG))
+    author = found.get("author")
+    name = author.get("name", "") if isinstance(author, dict) else author or ""
+    where = [place_of(found), day_words(found.get("occurred_at")), one_line(str(name))]
+    line(out, (joined(where), "cyan"), indent=4)
+    text = styled(snippet(found.get("text") or "", terms))
+    for term in terms:
+        text.highlight_regex(rf"(?i)\b{re.escape(term)}\w*", "bold underline")
+    block(out, text, indent=4)
+
+
+def terms_of(query: str) -> list[str]:
+    """Return the words of a query worth marking, cut to a stem-like beginning."""
+    words = [word.casefold() for word in _WORD.findall(query)]
+    return sorted(
+        {word[:-1] if len(word) > 4 and word.endswith("s") else word for word in words if word not in _COMMON}
+    )
+
+
+def snippet(text: str, terms: list[str]) -> str:
+    """Return a stretch of the text around its first term, on one line."""
+    flat = one_line(text)
+    if len(flat) <= _SNIPPET:
+        return flat
+    places = [match.start() for term in terms if (match := re.search(rf"(?i)\b{re.escape(term)}", flat))]
+    start = max(min(places, default=0) - _SNIPPET // 3, 0)
+    if start:
+        start = flat.find(" ", start) + 1 or start
+    return ("… " if start else "") + shorten(flat[start:], _SNIPPET)
+
+
+def entity_head(out: Console, entity: dict[str, Any]) -> None:
+    """Print who or what an entity is: name, type, other names, keys, id."""
+    line(out, (one_line(entity["name"]), STRONG), f"  {entity.get('type', '')}", (f"  {entity.get('id', '')}", DIM))
+    others = [one_line(name) for name in entity.get("names") or [] if name != entity["name"]]
+    if others:
+        line(out, (f"also called {', '.join(others)}", DIM), indent=4)
+    keys = entity.get("keys") or {}
+    told = [f"{kind} {one_line(_values(value))}" for kind, value in sorted(keys.items())]
+    if told:
+        line(out, (" · ".join(told), DIM), indent=4)
+
+
+def _values(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def since(fact: dict[str, Any]) -> str:
+    """Return the beginning of a fact's validity in words."""
+    return date_words(fact.get("valid_from"), year_alone=True)

@@ -1,0 +1,77 @@
+"""`ctxsync hook`: install and uninstall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ctxsync.cli.group import Command, Group
+from ctxsync.cli.options import JsonFlag, home_of, show
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+group = typer.Typer(
+    cls=Group,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="""Let git tell ctxsync about new commits.
+
+    A hook is only a hint, and never fails or delays a commit: without it, the next sync finds the commit as well.
+
+    Examples:
+        ctxsync hook install ~/src/project
+        ctxsync hook uninstall ~/src/project
+    """,
+)
+
+Repository = Annotated[Path, typer.Argument(metavar="[REPOSITORY]", help="A work tree; else this folder.")]
+
+
+@group.command(cls=Command)
+def install(ctx: typer.Context, repository: Repository = Path(), as_json: JsonFlag = False) -> None:
+    """Add hooks beside those that are there.
+
+    Examples:
+        ctxsync hook install
+        ctxsync hook install ~/src/project
+    """
+    from ctxsync import hooks
+
+    show(_document(hooks.install(repository, home_of(ctx).path), repository), _installed, as_json=as_json)
+
+
+@group.command(cls=Command)
+def uninstall(ctx: typer.Context, repository: Repository = Path(), as_json: JsonFlag = False) -> None:
+    """Take them away again; other hooks are as they were.
+
+    Examples:
+        ctxsync hook uninstall
+    """
+    from ctxsync import hooks
+
+    show(_document(hooks.uninstall(repository), repository), _uninstalled, as_json=as_json)
+
+
+def _document(report: Any, repository: Path) -> dict[str, Any]:
+    """Return what a hook command reports as JSON, whatever it returns."""
+    if isinstance(report, dict):
+        return {"repository": str(repository.absolute()), **report}
+    done = [str(entry) for entry in report] if isinstance(report, (list, tuple)) else []
+    return {"repository": str(repository.absolute()), "hooks": done}
+
+
+def _installed(out: Console, document: dict[str, Any]) -> None:
+    from ctxsync.cli.output import line
+
+    line(out, f"New commits in {document['repository']} now reach ctxsync at once while `ctxsync watch` runs.")
+    for hook in document.get("hooks") or []:
+        line(out, (str(hook), "dim"), indent=2)
+
+
+def _uninstalled(out: Console, document: dict[str, Any]) -> None:
+    from ctxsync.cli.output import line
+
+    line(out, f"The hooks of {document['repository']} are as they were before.")

@@ -1,0 +1,130 @@
+"""How status, checks and rebuilds look on a terminal; takes inert JSON documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.cli.inert import one_line
+from ctxsync.cli.output import count, joined, line
+from ctxsync.cli.times import instant_words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_TIERS = {"0": "structural", "1": "local", "2": "local LLM", "3": "cloud", "4": "paid cloud"}
+
+
+def status(out: Console, document: dict[str, Any]) -> None:
+    """Print what a home holds: counts, a block a source, then what needs attention."""
+    facts = document["facts"]
+    line(out, ("home   ", "dim"), one_line(str(document.get("home", ""))))
+    line(
+        out,
+        ("log    ", "dim"),
+        f"{count(document['events'], 'event')}, {count(document['episodes'], 'episode')}",
+    )
+    line(
+        out,
+        ("graph  ", "dim"),
+        f"{count(facts['current'], 'current fact')} of {facts['all']:,}, {count(document['entities'], 'entity', 'entities')}",
+        _lag(document),
+    )
+    tiers = {tier: number for tier, number in (document.get("tiers") or {}).items() if number}
+    if tiers:
+        told = [f"{_TIERS.get(tier, f'tier {tier}')} {number:,}" for tier, number in sorted(tiers.items())]
+        line(out, ("tiers  ", "dim"), ", ".join(told))
+    for key in ("state_hash", "history_hash"):
+        if document.get(key):
+            line(out, (f"{key} ", "dim"), str(document[key]))
+    _sources(out, document["sources"])
+    _attention(out, document)
+
+
+def _lag(document: dict[str, Any]) -> str:
+    lag = document.get("lag") or 0
+    graph = document.get("graph", "ready")
+    if lag and document["events"]:
+        return f"; {count(lag, 'event')} behind the log: run ctxsync sync"
+    return f"; {graph}" if graph not in {"ready", "missing"} else ""
+
+
+def _sources(out: Console, sources: list[dict[str, Any]]) -> None:
+    if not sources:
+        line(out, "no sources yet: run ctxsync source add notes ~/notes")
+        return
+    line(out)
+    for source in sources:
+        synced = source.get("last_success")
+        skipped = sum((source.get("skipped") or {}).values())
+        told = [
+            str(source.get("type", "")),
+            count(source.get("items") or 0, "item"),
+            f"synced {instant_words(synced)} UTC" if synced else "never synced",
+            f"{skipped:,} skipped" if skipped else "",
+        ]
+        line(
+            out,
+            (one_line(source["name"]), "bold"),
+            f"  {joined(told)}",
+            ("  paused" if source.get("paused") else "", "yellow"),
+        )
+
+
+def _attention(out: Console, document: dict[str, Any]) -> None:
+    for source in document["sources"]:
+        for pause in source.get("paused") or []:
+            line(out)
+            line(out, ("paused ", "bold yellow"), f"{one_line(source['name'])}: {one_line(pause.get('reason', ''))}")
+            line(out, f"try: ctxsync sync, or ctxsync sync --allow-deletes {one_line(source['name'])}", indent=4)
+    held = document.get("quarantined") or []
+    if isinstance(held, list) and held:
+        line(out)
+        line(out, ("quarantined ", "bold yellow"), count(len(held), "item"))
+        for entry in held:
+            line(out, f"{one_line(entry['source'])}: {one_line(entry['place'])}: {one_line(entry['error'])}", indent=4)
+        line(out, "try: correct the files, or ctxsync sync --retry-quarantined", indent=4)
+    if document.get("contradictions"):
+        line(out, ("open contradictions ", "yellow"), str(document["contradictions"]))
+
+
+def doctor(out: Console, document: dict[str, Any]) -> None:
+    """Print each finding, and what to do about it."""
+    for finding in document["findings"]:
+        sign = ("ok  ", "green") if finding["ok"] else ("no  ", "bold yellow")
+        line(out, sign, (f"{finding['check']:<8}", "bold"), one_line(finding["message"]))
+        if finding.get("remedy"):
+            line(out, f"try: {one_line(finding['remedy'])}", indent=4)
+    wrong = sum(not finding["ok"] for finding in document["findings"])
+    line(out, f"{count(wrong, 'finding')} to look at." if wrong else "All is well.")
+
+
+def verify(out: Console, document: dict[str, Any]) -> None:
+    """Print what was checked."""
+    line(out, f"The log holds {count(document['events'], 'event')}, and its hash chain is whole.")
+    if document.get("erased"):
+        line(out, f"{count(document['erased'], 'event')} erased on request.")
+    graph = document.get("graph")
+    if graph == "agrees":
+        deep = " A graph rebuilt from the log is the same." if document.get("rebuilt") else ""
+        line(out, f"The graph stands on this log.{deep}")
+    elif graph == "differs":
+        line(out, ("The graph does not agree with the log.", "bold yellow"), " Build it anew: ctxsync rebuild")
+    else:
+        line(out, f"{one_line(str(graph))} Build it: ctxsync rebuild")
+
+
+def rebuilt(out: Console, document: dict[str, Any]) -> None:
+    """Print what a rebuilt graph holds."""
+    counts = document.get("counts") or {}
+    facts = counts.get("facts")
+    number = facts.get("current") if isinstance(facts, dict) else facts
+    told = f" with {count(number, 'current fact')}" if isinstance(number, int) else ""
+    line(out, f"The graph stands at position {document['position']:,}{told}, after {document.get('seconds', 0):.1f} s.")
+    for key in ("state_hash", "history_hash"):
+        if document.get(key):
+            line(out, (f"{key} ", "dim"), str(document[key]))
+
+
+def exported(out: Console, document: dict[str, Any]) -> None:
+    """Print where the log went."""
+    line(out, f"Wrote {count(document['events'], 'event')} to {one_line(document['folder'])}.")

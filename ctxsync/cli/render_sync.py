@@ -1,0 +1,109 @@
+"""How the reports of commands that write look on a terminal; takes inert JSON documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.cli.inert import one_line
+from ctxsync.cli.output import count, joined, line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_COUNTS = ("seen", "observed", "unchanged", "moved", "retracted", "quarantined")
+_NARROW = 76
+
+
+def report(out: Console, document: dict[str, Any]) -> None:
+    """Print a pass: a line or a table row for each source, then the whole, then what needs attention."""
+    sources = document["sources"]
+    if not sources:
+        line(out, "There are no sources yet. Add one: ctxsync source add notes ~/notes")
+    elif out.width < _NARROW:
+        _list(out, sources)
+    else:
+        _table(out, sources)
+    for source in sources:
+        skipped = source.get("skipped") or {}
+        if skipped:
+            kinds = ", ".join(f"{number} {one_line(kind)}" for kind, number in sorted(skipped.items()))
+            line(out, (f"{one_line(source['name'])}: skipped, no parser: {kinds}", "dim"))
+    line(out, _whole(document))
+    for note in document.get("notes") or []:
+        line(out, one_line(str(note)))
+    problems(out, document.get("problems") or [])
+
+
+def _table(out: Console, sources: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("source", overflow="fold")
+    for name in ("seen", "new or changed", "unchanged", "moved", "gone", "quarantined"):
+        table.add_column(name, justify="right")
+    table.add_column("seconds", justify="right")
+    for source in sources:
+        name = one_line(source["name"]) + (" (paused)" if source.get("paused") else "")
+        cells = [f"{source.get(key) or 0:,}" for key in _COUNTS]
+        table.add_row(Text(name), *cells, f"{source.get('seconds') or 0:.1f}")
+    out.print(table)
+
+
+def _list(out: Console, sources: list[dict[str, Any]]) -> None:
+    for source in sources:
+        numbers = [
+            count(source.get("seen") or 0, "seen", "seen"),
+            *(f"{source[key]:,} {key}" for key in _COUNTS[1:] if source.get(key)),
+            "paused" if source.get("paused") else "",
+        ]
+        line(out, (one_line(source["name"]), "bold"), f": {joined(numbers, ', ')}")
+
+
+def _whole(document: dict[str, Any]) -> str:
+    if document.get("dry_run"):
+        estimate = document.get("estimate") or {}
+        seconds = estimate.get("seconds", document.get("estimated_seconds"))
+        cost = estimate.get("cost_usd", document.get("cost_usd", 0)) or 0
+        sections = sum(int(source.get("sections") or 0) for source in document["sources"])
+        return joined(
+            [
+                "Nothing was stored",
+                f"{count(sections, 'section')} would be extracted" if sections else "",
+                f"about {seconds:,.0f} s" if isinstance(seconds, (int, float)) else "",
+                f"cost ${cost:,.2f}",
+            ],
+            "; ",
+        )
+    return (
+        f"{count(document.get('extracted') or 0, 'episode')} extracted, {count(document.get('facts') or 0, 'fact')}"
+        f" in the graph, {document.get('seconds') or 0:.1f} s"
+    )
+
+
+def problems(out: Console, found: list[dict[str, Any]]) -> None:
+    """Print what is paused or quarantined, each with what to do."""
+    for problem in found:
+        where = joined([problem.get("source") or "", problem.get("place") or ""], ": ")
+        line(
+            out,
+            (f"{problem.get('kind', 'problem')} ", "bold yellow"),
+            one_line(where),
+            f": {problem.get('message', '')}",
+        )
+        if problem.get("remedy"):
+            line(out, f"try: {one_line(problem['remedy'])}", indent=4)
+
+
+def kept(document: dict[str, Any]) -> str:
+    """Return a sentence of what an interrupted pass kept."""
+    observed = sum(int(source.get("observed") or 0) for source in document["sources"])
+    parts = [count(observed, "new or changed item"), f"{count(document.get('extracted') or 0, 'episode')} extracted"]
+    return f"Stopped. Everything stored so far is kept: {', '.join(parts)}."
+
+
+def logged(out: Console, document: dict[str, Any]) -> None:
+    """Print what a logged text became."""
+    line(out, f"Kept. The graph now holds {count(document.get('facts') or 0, 'fact')}.")
+    for episode in document.get("episodes") or []:
+        line(out, (f"See what it became: ctxsync explain {episode}", "dim"))

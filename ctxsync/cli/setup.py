@@ -1,0 +1,141 @@
+"""The commands around first use: init, demo, mcp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ctxsync.cli.inert import typed
+from ctxsync.cli.options import JsonFlag, home_of, open_app, show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ctxsync.cli.group import Session
+
+CONFIG = """\
+# Settings of ctxsync. `ctxsync config edit` opens this file and checks it; `ctxsync config show` has every default.
+
+[identity]
+# Who "I" am in your own texts.
+names = {names}
+emails = {emails}
+
+# Sources are added with `ctxsync source add notes ~/notes`, or by hand:
+# [[sources]]
+# name = "vault"
+# type = "notes"
+# path = "~/notes"
+# exclude = ["private/**"]
+"""
+
+
+def init(
+    ctx: typer.Context,
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="NAME", help="A name of yours; else git's user.name.", show_default=False),
+    ] = None,
+    email: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--email", metavar="ADDRESS", help="An address of yours; else git's user.email.", show_default=False
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a home for your graph.
+
+    Writes config.toml with who you are, so that "I" and "my" in your notes mean you. A home that is there is left as
+    it is. Nothing leaves this machine.
+
+    Examples:
+        ctxsync init
+        ctxsync init --name "Robin Vale" --email robin@example.com
+        ctxsync --home ~/graph init
+    """
+    from ctxsync.errors import UsageError
+    from ctxsync.home import write_private
+
+    home = home_of(ctx)
+    if home.config_path.exists():
+        if name or email:
+            raise UsageError(f"{home.path} has its settings already.", remedy="Run `ctxsync config edit`.")
+        show({"home": str(home.path), "created": False, "names": [], "emails": []}, _made, as_json=as_json)
+        return
+    names = [typed(one) for one in name] if name is not None else _git_identity("user.name")
+    emails = [typed(one) for one in email] if email is not None else _git_identity("user.email")
+    text = CONFIG.format(names=_toml(names), emails=_toml(emails))
+    from ctxsync.config import parse
+
+    parse(text, str(home.config_path))
+    home.create()
+    write_private(home.config_path, text)
+    show({"home": str(home.path), "created": True, "names": names, "emails": emails}, _made, as_json=as_json)
+
+
+def demo(ctx: typer.Context) -> int:
+    """See it at work on a sample vault and repository.
+
+    Makes a home of its own in a temporary folder (or in --home), syncs the sample, asks it questions, edits it, and
+    asks again.
+
+    Examples:
+        ctxsync demo
+    """
+    from ctxsync.cli.output import console
+    from ctxsync.demo import run
+
+    session: Session = ctx.obj
+    return run(Path(session.home) if session.home else None, console())
+
+
+def mcp(ctx: typer.Context) -> None:
+    """Serve ask and search to agents over MCP (stdio).
+
+    Both tools only read. Nothing but the protocol is written to stdout.
+
+    Examples:
+        claude mcp add ctxsync -- ctxsync mcp
+        ctxsync --home ~/graph mcp
+    """
+    app = open_app(ctx)
+    from ctxsync.mcp_server import serve
+
+    serve(app)
+
+
+def _git_identity(key: str) -> list[str]:
+    """Return the person's own value of a git setting, if git is there and has one."""
+    import subprocess
+
+    try:
+        answer = subprocess.run(
+            ["git", "config", "--global", "--get", key], capture_output=True, check=False, timeout=5
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    value = answer.stdout.decode("utf-8", "replace").strip()
+    return [value] if value else []
+
+
+def _toml(values: Sequence[str]) -> str:
+    import tomlkit
+
+    return tomlkit.item(list(values)).as_string()
+
+
+def _made(out: Console, document: dict[str, Any]) -> None:
+    from ctxsync.cli.output import line
+
+    if not document["created"]:
+        line(out, f"{document['home']} is a home already; nothing was changed.")
+    else:
+        line(out, "Made a home at ", (document["home"], "bold"), ".")
+        who = ", ".join([*document["names"], *document["emails"]])
+        line(out, f'"I" in your notes means {who}.' if who else 'Say who "I" am: ctxsync config edit')
+    line(out, "Next: ctxsync source add notes ~/notes, then ctxsync sync")
