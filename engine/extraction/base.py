@@ -13,11 +13,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the person is whose graph this is (`[identity]`).
+
+    Args:
+        names: Names, the one to show first.
+        keys: Identity keys as `kind:value`.
+    """
+
+    names: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Episode:
     """What an extractor sees of an episode.
 
-    Fields are those of `ctxsync.connectors.base.Section` and `Item`; `authors_own` says that the author is the person
-    of `[identity]` (or that the source is the person's own notes).
+    Fields are those of `ctxsync.connectors.base.Section` and `Item`. No author means that the owner of the source
+    wrote it; `own` says that this is the person of `[identity]`, so that "I" means them.
     """
 
     id: str
@@ -41,6 +54,7 @@ class Episode:
     item_names: tuple[str, ...] = ()
     item_keys: tuple[str, ...] = ()
     item_attributes: Mapping[str, Json] = field(default_factory=dict)
+    own: bool = True
 
 
 @dataclass(slots=True)

@@ -105,6 +105,12 @@ class Lexicon:
         head, tail = (left_type, right_type) if match.direction == 1 else (right_type, left_type)
         return _type_fit(head, known.heads) * _type_fit(tail, known.tails)
 
+    def other_type(self, match: Match, end: str = "right") -> str:
+        """Return the type that the class gives the phrase's `left` or `right` end where it declares just one."""
+        known = self._classes[match.phrase_class]
+        declared = known.tails if (end == "right") == (match.direction == 1) else known.heads
+        return declared[0] if len(declared) == 1 or (declared and "Person" in declared[:1]) else "Concept"
+
     def _lookup(self, words: Sequence[str]) -> list[Match]:
         key = _key(words)
         if not key:

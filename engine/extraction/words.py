@@ -89,6 +89,9 @@ _NOT_ADVERBS = _set(
     "formerly previously rely supply apply reply family fly ally italy july daily weekly assembly comply multiply"
 )
 
+# From this score on a match of the lexicon stands; below it vectors may know better.
+SURE = 0.7
+
 # What says that a thing stopped, and what it leaves of the phrase.
 CESSATION: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), instead)

