@@ -23,7 +23,7 @@ def to_events(
 ) -> Iterator[NewEvent]:
     """Yield the events of a batch's changes, in order.
 
-    An item that cannot be put into an event (not JSON, not text) becomes its place's quarantine, and leaves it when it
+    An item that cannot be put into an event (not JSON, not text) is quarantined under its id, and released when it
     can; no other item suffers.
 
     Args:
@@ -38,17 +38,22 @@ def to_events(
             continue
         try:
             event = _to_event(source, change, now)
-            if isinstance(change, Observed) and is_quarantined(change.place):
-                yield _to_event(source, Released(change.place), now)
-            yield event
         except (TypeError, ValueError) as error:
             if not isinstance(change, Observed):
                 raise
-            unreadable.add(change.item.id)
-            reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'not representable'}"
-            yield _to_event(
-                source, Quarantined(change.place, reason[:300], change.item.raw_digest, change.item.id), now
-            )
+            item = change.item
+            unreadable.add(item.id)
+            yield _to_event(source, Quarantined(item.id, _why(change.place, error), item.raw_digest, item.id), now)
+            continue
+        if isinstance(change, Observed) and is_quarantined(change.item.id):
+            yield _to_event(source, Released(change.item.id), now)
+        yield event
+
+
+def _why(place: str, error: Exception) -> str:
+    """Say on one line why an item has no place in an event; surrogates, a likely cause, are made visible."""
+    text = f"{place}: {type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
+    return " ".join(text.split())[:300]
 
 
 def _to_event(source: str, change: Change, now: int) -> NewEvent:

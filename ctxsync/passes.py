@@ -22,7 +22,7 @@ from ctxsync.sync import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ctxsync.app import App
     from ctxsync.config import SourceConfig
@@ -70,24 +70,42 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
     interrupted = False
     stopped = request.stopped or (lambda: False)
 
-    def step(step: Step) -> None:
-        progress(step)
+    def step(what: Step) -> None:
+        progress(what)
         if stopped():
             raise KeyboardInterrupt
 
     with closing(app.store(write=True)) as store:
         try:
             configure(store, app.config, now)
-            hints = spool.take(app.home)
-            for source in chosen(app, request, hints):
-                connector = connect(app, source, request, now)
-                reports.append(read_source(store, connector, now, progress=step))
-            spool.settle(hints, app.config, [report.name for report in reports])
+            for report, connector in _sources(app, request, now):
+                reports.append(report)
+                if connector is not None:
+                    read_source(store, connector, now, report, progress=step)
             done = bring_up(app, store, step)
         except KeyboardInterrupt:
             interrupted = True
     _note_runs(app, reports, now)
     return _report(reports, done, time.monotonic() - started, interrupted=interrupted) | standing(app, reports)
+
+
+def _sources(app: App, request: SyncRequest, now: int) -> Iterator[tuple[SourceReport, Connector | None]]:
+    """Yield each source to read with a fresh report; hints of git hooks are gone once every source was read.
+
+    Settings that a connector refuses are its source's problem, not the pass's: it comes without a connector.
+    """
+    hints = spool.take(app.home)
+    names: list[str] = []
+    for source in chosen(app, request, hints):
+        report = SourceReport(source.name)
+        connector = None
+        try:
+            connector = connect(app, source, request, now)
+        except ConfigError as error:
+            report.pause(WHOLE_SOURCE, error)
+        yield report, connector
+        names.append(source.name)
+    spool.settle(hints, app.config, names)
 
 
 def preview(app: App, request: SyncRequest, progress: Callable[[Step], None]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ctxsync.errors import CursorExpired, SourceError, SuspiciousDeletion
+from ctxsync.errors import CtxsyncError, CursorExpired, SourceError, SuspiciousDeletion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -107,7 +107,7 @@ class SourceReport:
             self.moved += isinstance(change, Moved)
             self.quarantined += isinstance(change, Quarantined)
 
-    def pause(self, stream: str, error: SourceError) -> None:
+    def pause(self, stream: str, error: CtxsyncError) -> None:
         """Note that a stream waits."""
         self.paused = error.message
         self.problems.append(
@@ -175,15 +175,17 @@ def read_source(
     store: EventStore,
     connector: Connector,
     now: int,
+    report: SourceReport,
     *,
     progress: Callable[[Step], None] = no_progress,
-) -> SourceReport:
+) -> None:
     """Read what changed at one source into the log; a source error pauses it and is in the report.
 
     Args:
         store: Open for writing, under the writer lock.
         connector: The source.
         now: Milliseconds UTC, one value for a whole pass.
+        report: Gets what was done, also of a read that an exception ends.
         progress: Told after each batch is stored; what it raises ends the pass there.
 
     Raises:
@@ -195,7 +197,6 @@ def read_source(
         return bool(store.state(connector.name, f"place:{place}", "quarantine"))
 
     started = time.monotonic()
-    report = SourceReport(connector.name)
     try:
         streams = list(_guarded(lambda: iter(connector.discover())))
     except SourceError as error:
@@ -216,8 +217,8 @@ def read_source(
             _pause(store, report, stream.name, error, now)
         else:
             _resume(store, connector.name, stream.name, now)
-    report.seconds = time.monotonic() - started
-    return report
+        finally:
+            report.seconds = time.monotonic() - started
 
 
 def preview_source(

@@ -10,6 +10,7 @@ from ctxsync.errors import ConfigError
 from ctxsync.home import Home, resolve, write_private
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -18,7 +19,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o277])
-def umask(request: pytest.FixtureRequest):
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
     before = os.umask(request.param)
     yield request.param
     os.umask(before)

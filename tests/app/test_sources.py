@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxsync.config import NAME_PATTERN, RESERVED_NAMES, load_config
+from ctxsync.config import NAME_PATTERN, RESERVED_NAMES, SourceConfig, load_config
 from ctxsync.errors import ConfigError, UsageError
 from ctxsync.home import Home
 from ctxsync.sources import add, derive_name, remove_from_file
@@ -48,8 +48,8 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path / "code"
 
 
-def put(home: Home, kind: str, path: Path, **options: str | None):
-    return add(home, load_config(home), kind, str(path), **options)
+def put(home: Home, kind: str, path: Path, name: str | None = None) -> SourceConfig:
+    return add(home, load_config(home), kind, str(path), name=name)
 
 
 def test_an_added_source_stands_in_the_file_under_a_name_of_its_folder(home: Home, vault: Path) -> None:
