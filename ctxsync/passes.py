@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ctxsync import runs, spool
 from ctxsync.errors import ConfigError, GraphError, GraphMissing, GraphStale, StoreMissing
 from ctxsync.sync import (
+    WHOLE_SOURCE,
     SourceReport,
     Step,
     SyncRequest,
