@@ -1,0 +1,313 @@
+"""A marked question becomes a plan: which facts to look up, in ranked order; runs none of it and knows no SQL.
+
+The lexicon says what a phrase means and in which direction; the types at both ends rank what it may mean.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ctxsync.engine.extraction import words as english
+from ctxsync.engine.extraction.lexicon import SKIPPING, Match
+from ctxsync.engine.reading import grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ctxsync.engine.extraction.lexicon import Lexicon
+    from ctxsync.engine.reading.grammar import Asked
+    from ctxsync.engine.reading.question import Question
+
+# Classes of one relation that a person means by the other's words. Any other class answers another question.
+_CLOSE: tuple[frozenset[str], ...] = (
+    frozenset({"ownership", "responsibility"}),
+    frozenset({"employment", "membership"}),
+    frozenset({"dependency", "datastore"}),
+    frozenset({"work", "authorship"}),
+    frozenset({"residence", "site"}),
+    frozenset({"hosting", "site"}),
+)
+# `where` leaves the preposition out, and asks for nothing but these.
+_WHERE = ("at", "in", "on", "from", "to", "for")
+_WHERE_RELATIONS = frozenset({"located_at", "part_of"})
+_WHERE_CLASSES = frozenset({"datastore"})
+# What a noun and a preposition mean together: `people at`, `commits by`.
+_PREPOSED: dict[tuple[str, str], tuple[str, ...]] = {
+    ("Person", "at"): ("works at", "is at", "is a member of", "attended", "studies at"),
+    ("Person", "in"): ("is a member of", "lives in", "works in", "is in"),
+    ("Person", "on"): ("is on", "works on"),
+    ("Person", "of"): ("is a member of", "works at"),
+    ("Person", "from"): ("is from", "works at"),
+    ("Person", "for"): ("works for",),
+    ("Person", "with"): ("works with",),
+    ("commit", "by"): ("was authored by",),
+    ("commit", "from"): ("was authored by",),
+    ("commit", "in"): ("is part of",),
+    ("commit", "to"): ("is part of", "changes"),
+    ("commit", "on"): ("is part of",),
+    ("commit", "for"): ("is part of", "fixes"),
+    ("commit", "of"): ("is part of", "was authored by"),
+    ("note", "on"): ("links to", "is tagged"),
+    ("note", "with"): ("is tagged",),
+    ("", "by"): ("was created by", "was authored by", "is owned by", "is maintained by"),
+    ("", "of"): ("is part of", "is owned by"),
+    ("", "in"): ("is part of", "is located in", "is in"),
+    ("", "at"): ("is located at", "is owned by", "is at"),
+}
+_REWRITES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        (r"(?:is|are) (?:called|named|known as)", ("is called",)),
+        (r"(?:was|were|be) (?:called|named|known as)(?: before)?", ("was formerly called", "is called")),
+        (r"(?:be )?renamed", ("was renamed to",)),
+        (r"change[sd]?(?: in)?|(?:has )?changed in", ("changes",)),
+        (r"(?:is |are |was |were )?tagged(?: with| as| by)?", ("is tagged",)),
+        (r"(?:is |are )?(?:about|mention|mentioning|linking to)", ("links to", "mentions", "is tagged")),
+        (r"(?:is |are )?linked to", ("links to",)),
+        (r"(?:currently )?(?:be )?responsible for", ("is responsible for",)),
+    )
+)
+_MADE = frozenset({"make", "write", "push", "commit", "author", "do", "create", "have"})
+# Verbs of a beginning: with a time they ask when the fact started, not when it held.
+_BEGINS = frozenset(
+    {
+        "join",
+        "rejoin",
+        "start",
+        "move",
+        "hire",
+        "become",
+        "adopt",
+        "switch",
+        "migrate",
+        "buy",
+        "acquire",
+        "relocate",
+        "found",
+    }
+)
+# What happens at a moment: a time asks for when it happened.
+_EVENTS = frozenset(
+    {
+        "participation",
+        "work",
+        "authorship",
+        "change",
+        "fix",
+        "revert",
+        "cause",
+        "contact",
+        "creation",
+        "rename",
+        "succession",
+    }
+)
+_GENERIC = frozenset({"use", "have", "need", "run", "be"})
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One look-up: facts of a relation's classes between two ends; None is the end asked for.
+
+    Args:
+        relation: Relation name.
+        classes: Phrase classes, an empty string among them for facts of no class.
+        direction: 1 where the phrase's left end is the head.
+        head: Index of the mark at the head, or None.
+        tail: Index of the mark at the tail, or None.
+        ends: The phrase says that it ended: only ended facts answer.
+        begins: The phrase says that it began.
+        event: The fact is about a moment.
+        score: How sure the reading is.
+    """
+
+    relation: str
+    classes: tuple[str, ...]
+    direction: int
+    head: int | None
+    tail: int | None
+    ends: bool = False
+    begins: bool = False
+    event: bool = False
+    score: float = 1.0
+
+
+@dataclass(slots=True)
+class Plan:
+    """What to do about a question.
+
+    Args:
+        op: `lookup` (one end of a relation), `list` (the same, many expected), `count`, `check` (yes or no), `about`
+            (an entity's facts), `traverse` (people behind the commits of something).
+        asked: The question as understood.
+        question: Its marks, window and filters.
+        attempts: In order; the first that finds anything answers.
+        types: Entity types that may answer; empty means any.
+        key: Kind of identity key that an answer must have; empty means any.
+        past: The question is about the past, so what no longer holds answers too.
+    """
+
+    op: str
+    asked: Asked
+    question: Question
+    attempts: list[Attempt] = field(default_factory=list)
+    types: tuple[str, ...] = ()
+    key: str = ""
+    past: bool = False
+
+
+def make(
+    lexicon: Lexicon, question: Question, kinds: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]
+) -> Plan | None:
+    """Plan a question whose marks' entities have these types and kinds of identity keys; None where it is not understood."""
+    if not question.marks:
+        return None
+    asked = grammar.parse(question.text)
+    if asked is None:
+        return None
+    types, key = _wanted(asked)
+    past = asked.past or _is_past(asked.phrase)
+    plan = Plan("about", asked, question, types=types, key=key, past=past)
+    if asked.want == "about":
+        return plan
+    plan.op = _operation(asked)
+    plan.attempts = list(_attempts(lexicon, asked, kinds, key))
+    if asked.wh == "who" and asked.want == "left" and asked.right is not None:
+        traversed = _traverse(plan.attempts, keys[asked.right])
+        if traversed is not None:
+            plan.op, plan.attempts = "traverse", [traversed]
+    return plan if plan.attempts else None
+
+
+def _operation(asked: Asked) -> str:
+    if asked.want == "check":
+        return "check"
+    if asked.count:
+        return "count"
+    many = asked.noun.split(" ")[-1] if asked.noun else ""
+    return "list" if many and (many.endswith("s") or many == "people") else "lookup"
+
+
+def _wanted(asked: Asked) -> tuple[tuple[str, ...], str]:
+    if asked.noun:
+        return grammar.KINDS.get(grammar.singular(asked.noun.split(" ")[-1]), ((), ""))
+    if asked.wh in ("who", "whom", "whose"):
+        return grammar.WHO_TYPES, ""
+    if asked.wh == "where":
+        return grammar.WHERE_TYPES, ""
+    return (), ""
+
+
+def _is_past(phrase: str) -> bool:
+    """Say whether a phrase's verb is in the past tense: `owned`, `wrote`, `was led by`; not `is owned by`."""
+    first = phrase.split(" ", maxsplit=1)[0]
+    if first in ("was", "were", "had"):
+        return True
+    base = english.lemma(first)
+    return base not in ("be", first) and not first.endswith(("s", "ing"))
+
+
+def _attempts(lexicon: Lexicon, asked: Asked, kinds: Sequence[Sequence[str]], key: str) -> Iterator[Attempt]:
+    lefts = kinds[asked.left] if asked.left is not None else ()
+    rights = kinds[asked.right] if asked.right is not None else ()
+    seen: set[tuple[object, ...]] = set()
+    close: list[Attempt] = []
+    for match, phrase in _meanings(lexicon, asked, lefts, rights, key):
+        if asked.wh == "where" and match.relation not in _WHERE_RELATIONS and match.phrase_class not in _WHERE_CLASSES:
+            continue
+        head, tail = (asked.left, asked.right) if match.direction == 1 else (asked.right, asked.left)
+        attempt = Attempt(
+            match.relation,
+            (match.phrase_class,),
+            match.direction,
+            head,
+            tail,
+            ends=match.ends,
+            begins=not _BEGINS.isdisjoint(lexicon.lemmas(phrase.split(" "))),
+            event=match.phrase_class in _EVENTS,
+            score=match.score,
+        )
+        identity = (attempt.relation, attempt.classes, attempt.head, attempt.tail, attempt.ends)
+        if identity in seen:
+            continue
+        seen.add(identity)
+        yield attempt
+        near = {other for group in _CLOSE if match.phrase_class in group for other in group} - {match.phrase_class}
+        close.append(replace(attempt, classes=(*sorted(near), ""), score=attempt.score / 2))
+    yield from close
+
+
+def _meanings(
+    lexicon: Lexicon, asked: Asked, lefts: Sequence[str], rights: Sequence[str], key: str
+) -> Iterator[tuple[Match, str]]:
+    """Yield what the phrase may mean, the surest first: the types as they are known, then whatever they are."""
+    phrases = list(_phrases(asked, key))
+    hinted = _hinted(lexicon, asked)
+    if hinted:
+        yield from ((match, asked.noun) for match in hinted)
+        return
+    loose: list[tuple[Match, str]] = []
+    for phrase in phrases:
+        found = _typed(lexicon, phrase, lefts, rights)
+        yield from ((match, phrase) for match in found)
+        if found and found[0].score >= 0.8 and asked.wh != "where":
+            loose += [(match, phrase) for match in lexicon.find(phrase) if match.score > SKIPPING]
+            break
+        loose += [(match, phrase) for match in lexicon.find(phrase) if match.score > SKIPPING]
+    yield from loose
+
+
+def _typed(lexicon: Lexicon, phrase: str, lefts: Sequence[str], rights: Sequence[str]) -> list[Match]:
+    best: dict[tuple[str, int, bool], Match] = {}
+    for left in lefts or ("",):
+        for right in rights or ("",):
+            for match in lexicon.find(phrase, left, right):
+                identity = (match.phrase_class, match.direction, match.ends)
+                if identity not in best or best[identity].score < match.score:
+                    best[identity] = match
+    return sorted(best.values(), key=lambda match: -match.score)
+
+
+def _phrases(asked: Asked, key: str) -> Iterable[str]:
+    # To the lexicon a bare `own` is the filler of `its own`.
+    phrase = re.sub(r"(?<!\S)own$", "owns", asked.phrase)
+    kind = (
+        key or (grammar.KINDS.get(grammar.singular(asked.noun.split(" ")[-1]), ((), ""))[0] or ("",))[0]
+        if asked.noun
+        else key
+    )
+    preposed = re.fullmatch(r"is (at|in|on|by|for|from|of|with|to)", phrase)
+    if preposed is not None and asked.noun:
+        found = _PREPOSED.get((kind, preposed[1])) or _PREPOSED.get(("", preposed[1]), ())
+        return dict.fromkeys((*found, phrase))
+    if key == "commit" and asked.want == "right" and english.lemma(phrase) in _MADE:
+        return ("authored",)
+    for pattern, instead in _REWRITES:
+        if pattern.fullmatch(phrase):
+            return instead
+    if asked.wh == "where" and phrase == "is in":
+        return ("is in", "is at", "lives in", "is located in", "runs on", "is hosted on")
+    if asked.wh == "where" and phrase.split(" ")[-1] not in english.PREPOSITIONS:
+        return [*(f"{phrase} {preposition}" for preposition in _WHERE), phrase]
+    return (phrase,)
+
+
+def _hinted(lexicon: Lexicon, asked: Asked) -> list[Match]:
+    """Read `what database does @0 use` by its noun, where the verb says little."""
+    if not asked.noun or asked.want != "right" or english.lemma(asked.phrase) not in _GENERIC:
+        return []
+    last = asked.noun.split(" ")[-1]
+    nouns = [match for match in lexicon.find(grammar.singular(last)) if match.phrase == grammar.singular(last)]
+    return [match for match in nouns if match.direction == 1 and match.phrase_class == "datastore"]
+
+
+def _traverse(attempts: Sequence[Attempt], keys: Sequence[str]) -> Attempt | None:
+    """Plan `who committed to @0`, `who changed @0`, `who fixed @0`: the people behind the commits of a thing."""
+    for attempt in attempts:
+        change = attempt.relation == "references" and attempt.classes[0] in ("change", "fix", "revert")
+        commits = attempt.relation == "participated_in" and {"repo", "path", "issue"} & set(keys)
+        if change or commits:
+            return replace(attempt, event=True)
+    return None
