@@ -22,7 +22,7 @@ PANELS: dict[str, tuple[Entry, ...]] = {
         Entry("entity", "ctxsync.cli.read:entity", "Show what is known about someone or something."),
         Entry("facts", "ctxsync.cli.read:facts", "List facts."),
         Entry("history", "ctxsync.cli.read:history", "Show how facts changed, in the world and in the graph."),
-        Entry("timeline", "ctxsync.cli.read:timeline", "Show what happened, in order of time."),
+        Entry("timeline", "ctxsync.cli.read:timeline", "Show what happened around someone or something."),
         Entry("why", "ctxsync.cli.read:why", "Show what a fact rests on."),
     ),
     "Keep current": (
@@ -67,7 +67,7 @@ class Root(LazyGroup):
     panels = PANELS
 
 
-app = typer.Typer(cls=Root, help=ABOUT, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(name="ctxsync", cls=Root, help=ABOUT, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _version(*, value: bool) -> None:

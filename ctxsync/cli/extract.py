@@ -24,7 +24,7 @@ FAILED = 1
 def extract(
     ctx: typer.Context,
     text: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT]", help="The text; - reads it from stdin.", show_default=False)
+        list[str] | None, typer.Argument(metavar="TEXT", help="The text; - reads it from stdin.", show_default=False)
     ] = None,
     jsonl: Annotated[
         bool,

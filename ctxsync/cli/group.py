@@ -61,12 +61,25 @@ class _PlainHelp:
                 formatter.write(f"{paragraph}\n")
             else:
                 formatter.write_text(" ".join(paragraph.split()))
-        self.format_options(ctx, formatter)  # type: ignore[attr-defined]
+        self._write_parameters(ctx, formatter)
         if ctx.parent is not None:
             formatter.write(f"\n{GLOBAL_OPTIONS}\n")
         if examples:
             with formatter.section(heading("Examples")):
                 formatter.write("".join(f"  {line.strip()}\n" for line in examples.strip().splitlines()))
+
+    def _write_parameters(self, ctx: Any, formatter: Any) -> None:
+        parameters = self.get_params(ctx)  # type: ignore[attr-defined]
+        arguments = [
+            (one.metavar or one.name, one.help or "") for one in parameters if one.param_type_name == "argument"
+        ]
+        options = [one.get_help_record(ctx) for one in parameters if one.param_type_name == "option"]
+        for title, rows in (("Arguments", arguments), ("Options", [row for row in options if row])):
+            if rows:
+                with formatter.section(heading(title)):
+                    formatter.write_dl(rows)
+        if isinstance(self, TyperGroup):
+            self.format_commands(ctx, formatter)
 
 
 class Command(_PlainHelp, TyperCommand):

@@ -27,7 +27,7 @@ group = typer.Typer(
     """,
 )
 
-Repository = Annotated[Path, typer.Argument(metavar="[REPOSITORY]", help="A work tree; else this folder.")]
+Repository = Annotated[Path, typer.Argument(metavar="REPOSITORY", help="A work tree; else this folder.")]
 
 
 @group.command(cls=Command)
@@ -44,7 +44,7 @@ def install(ctx: typer.Context, repository: Repository = Path(), as_json: JsonFl
 
 
 @group.command(cls=Command)
-def uninstall(ctx: typer.Context, repository: Repository = Path(), as_json: JsonFlag = False) -> None:
+def uninstall(repository: Repository = Path(), as_json: JsonFlag = False) -> None:
     """Take them away again; other hooks are as they were.
 
     Examples:

@@ -12,11 +12,10 @@ from ctxsync.cli.options import JsonFlag, KnownAt, Limit, SourceName, ValidAt, a
 if TYPE_CHECKING:
     from ctxsync.app import App
 
-Words = Annotated[list[str], typer.Argument(metavar="WORDS...", help="Quotes are not needed.", show_default=False)]
+Words = Annotated[list[str], typer.Argument(metavar="WORDS", help="Quotes are not needed.", show_default=False)]
 Name = Annotated[
-    list[str], typer.Argument(metavar="NAME...", help="A name, an alias, a key or an id.", show_default=False)
+    list[str], typer.Argument(metavar="NAME", help="A name, an alias, a key or an id.", show_default=False)
 ]
-End = Annotated[str | None, typer.Option(metavar="NAME", show_default=False)]
 
 SOURCES = "SELECT name FROM source ORDER BY name"
 
@@ -102,14 +101,18 @@ def entity(
 def facts(
     ctx: typer.Context,
     name: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Head or tail of the facts.", show_default=False)
+        list[str] | None, typer.Argument(metavar="NAME", help="Head or tail of the facts.", show_default=False)
     ] = None,
     *,
-    head: Annotated[End, typer.Option("--head", help="Only facts of which this is the head.")] = None,
+    head: Annotated[
+        str | None, typer.Option("--head", metavar="NAME", help="Only with this head.", show_default=False)
+    ] = None,
     relation: Annotated[
         str | None, typer.Option("--relation", metavar="NAME", help="Only this relation.", show_default=False)
     ] = None,
-    tail: Annotated[End, typer.Option("--tail", help="Only facts of which this is the tail.")] = None,
+    tail: Annotated[
+        str | None, typer.Option("--tail", metavar="NAME", help="Only with this tail.", show_default=False)
+    ] = None,
     kind: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Either end is of this type.", show_default=False)
     ] = None,
@@ -159,7 +162,7 @@ def facts(
 def history(
     ctx: typer.Context,
     name: Annotated[
-        list[str], typer.Argument(metavar="NAME|FACT...", help="An entity, or the id of a fact.", show_default=False)
+        list[str], typer.Argument(metavar="NAME|FACT", help="An entity, or the id of a fact.", show_default=False)
     ],
     *,
     valid_at: ValidAt = None,
@@ -196,7 +199,9 @@ def timeline(
     limit: Limit = 100,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what happened around someone or something, in order of time.
+    """Show what happened around someone or something.
+
+    In order of time: what began, what ended, and what was said of it.
 
     Examples:
         ctxsync timeline Project Heron

@@ -61,9 +61,7 @@ def list_(as_json: JsonFlag = False) -> None:
 
 @group.command(cls=Command)
 def match(
-    phrase: Annotated[
-        list[str] | None, typer.Argument(metavar="[PHRASE]", help="A phrase.", show_default=False)
-    ] = None,
+    phrase: Annotated[list[str] | None, typer.Argument(metavar="PHRASE", help="A phrase.", show_default=False)] = None,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help='Read lines {"phrase"} from stdin; print each with its match.')
     ] = False,

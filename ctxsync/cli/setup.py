@@ -100,7 +100,6 @@ def mcp(ctx: typer.Context) -> None:
     Both tools only read. Nothing but the protocol is written to stdout.
 
     Examples:
-        claude mcp add ctxsync -- ctxsync mcp
         ctxsync --home ~/graph mcp
     """
     app = open_app(ctx)

@@ -19,7 +19,7 @@ ATTENTION = 3
 def sync(
     ctx: typer.Context,
     sources: Annotated[
-        list[str] | None, typer.Argument(metavar="[SOURCE]...", help="Only these; else all.", show_default=False)
+        list[str] | None, typer.Argument(metavar="SOURCE", help="Only these; else all.", show_default=False)
     ] = None,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and store nothing.")] = False,
