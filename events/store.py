@@ -12,7 +12,7 @@ from ctxsync.events.database import connect, damaged, transaction, translated
 from ctxsync.events.envelope import Appended, Event, NewEvent, Verified, canonical, genesis, now_ms
 from ctxsync.events.upcast import KNOWN, Versions
 from ctxsync.events.verify import verify
-from ctxsync.events.writing import SELECT_LOG_ID, Head, append_events
+from ctxsync.events.writing import SELECT_LOG_ID, append_events, head_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -76,10 +76,10 @@ class EventStore:
         self.path = path
         self.checkpoint = checkpoint
         self.versions = versions
-        self._clock = clock
+        self.clock = clock
         self.db = db
-        with translated(path):
-            self.log_id: str = db.execute(SELECT_LOG_ID).get
+        self.log_id = ""
+        self.reload()
 
     @classmethod
     def open(
@@ -104,6 +104,11 @@ class EventStore:
         except BaseException:
             db.close()
             raise
+
+    def reload(self) -> None:
+        """Read the log's id again, after it became another log."""
+        with translated(self.path):
+            self.log_id = self.db.execute(SELECT_LOG_ID).get
 
     def __enter__(self) -> Self:
         return self
@@ -139,9 +144,9 @@ class EventStore:
             if event.payload.type in {"erasure.requested", "subject.erased"}:
                 raise ValueError(f"{event.payload.type} is written by an erasure only")
         with translated(self.path), transaction(self.db):
-            positions, skipped = append_events(self.db, events, clock=self._clock, expected=expected)
+            positions, skipped = append_events(self.db, events, clock=self.clock, expected=expected)
             self.checkpoint("append")
-            at = positions[-1] if positions else Head(self.db).position
+            at = positions[-1] if positions else head_of(self.db).position
             for source, stream in sorted(cursors):
                 cursor_table.patch(self.db, source, stream, cursors[source, stream], at)
             self.checkpoint("cursor")
@@ -211,7 +216,7 @@ class EventStore:
     def head(self) -> tuple[int, str]:
         """Return the last position and the hash there; (0, genesis) for an empty log."""
         with translated(self.path):
-            head = Head(self.db)
+            head = head_of(self.db)
         return head.position, head.hash.hex()
 
     def hash_at(self, position: int) -> str:

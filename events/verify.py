@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import apsw
 import orjson
 
-from ctxsync.events.envelope import Record, Verified, chain_hash, content_digest, genesis
+from ctxsync.events.envelope import Record, Verified, chain_hash, content_digest
+from ctxsync.events.writing import Head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,14 +31,14 @@ class Chain:
     """The chain up to an event, and what it demands of the next one.
 
     Args:
-        hash_: What the first event must follow.
+        head: The event to follow; position 0 for none.
     """
 
-    def __init__(self, hash_: bytes) -> None:
-        self.position = 0
-        self.hash = hash_
-        self.event_id = ""
-        self.recorded_at: int | None = None
+    def __init__(self, head: Head) -> None:
+        self.position = head.position
+        self.hash = head.hash
+        self.event_id = head.event_id
+        self.recorded_at = head.recorded_at
         self.erased: Counter[tuple[str, int]] = Counter()
         self.empty: set[int] = set()
         self.named: set[int] = set()
@@ -57,7 +58,7 @@ class Chain:
             return "its envelope was changed"
         if record.event_id <= self.event_id:
             return "its event id is not above the one before"
-        if self.recorded_at is not None and record.recorded_at < self.recorded_at:
+        if record.recorded_at < self.recorded_at:
             return "it was recorded before the event before it"
         return ""
 
@@ -83,7 +84,7 @@ def verify(db: apsw.Connection, log_id: str, progress: Callable[[int], None] | N
     Returns:
         The first thing that is not in order, if any. Nothing is raised for damage.
     """
-    chain = Chain(genesis(log_id))
+    chain = Chain(Head.genesis(log_id))
     # One consistent state for all checks, while others append.
     db.execute("BEGIN")
     try:
@@ -100,7 +101,7 @@ def verify(db: apsw.Connection, log_id: str, progress: Callable[[int], None] | N
 
 def _check(db: apsw.Connection, chain: Chain, progress: Callable[[int], None] | None) -> tuple[int | None, str]:
     for row in db.execute(SELECT_RECORDS):
-        record = Record(*row)
+        record = Record._make(row)
         problem = chain.problem(record)
         if problem:
             return chain.position + 1, problem

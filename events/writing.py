@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -34,22 +34,18 @@ SELECT_STATES: Final = """
 SELECT state.subject, state.key, state.value FROM json_each(?2) AS wanted
 CROSS JOIN state ON state.source = ?1 AND state.subject = wanted.value
 """
-SELECT_SEQS: Final = """
-SELECT wanted.value, (SELECT max(seq) FROM event WHERE source = ?1 AND subject = wanted.value)
-FROM json_each(?2) AS wanted
-"""
 SELECT_OTHER_SOURCES: Final = """
 WITH RECURSIVE found (source) AS (
-    SELECT min(source) FROM event
+    SELECT min(source) FROM state
     UNION ALL
-    SELECT (SELECT min(source) FROM event WHERE source > found.source) FROM found WHERE found.source IS NOT NULL
+    SELECT (SELECT min(source) FROM state WHERE source > found.source) FROM found WHERE found.source IS NOT NULL
 )
 SELECT source FROM found WHERE source <> ?
 """
 SELECT_VERSIONS: Final = """
-SELECT subject, type, fingerprint FROM json_each(?2) AS wanted
-CROSS JOIN event ON event.source = ?1 AND event.subject = wanted.value
-WHERE fingerprint > ''
+SELECT state.subject, state.key FROM json_each(?2) AS wanted
+CROSS JOIN state ON state.source = ?1 AND state.subject = wanted.value
+WHERE state.key >= 'version:' AND state.key < 'version;'
 """
 INSERT_EVENT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 SET_STATE: Final = """
@@ -57,20 +53,29 @@ INSERT INTO state (source, subject, key, value, position) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET value = excluded.value, position = excluded.position
 """
 
+SET_LOG_ID: Final = "UPDATE meta SET value = ? WHERE key = 'log_id'"
+
 StateRow = tuple[str, str, str, str, int]
 
 
-class Head:
+class Head(NamedTuple):
     """The end of the log: what the next event follows."""
 
-    def __init__(self, db: apsw.Connection) -> None:
-        row = db.execute(SELECT_HEAD).get
-        if row is None:
-            row = (0, "", EARLIEST, genesis(db.execute(SELECT_LOG_ID).get))
-        self.position: int = row[0]
-        self.event_id: str = row[1]
-        self.recorded_at: int = row[2]
-        self.hash: bytes = row[3]
+    position: int
+    event_id: str
+    recorded_at: int
+    hash: bytes
+
+    @classmethod
+    def genesis(cls, log_id: str) -> Head:
+        """Return the end of an empty log."""
+        return cls(0, "", EARLIEST, genesis(log_id))
+
+
+def head_of(db: apsw.Connection) -> Head:
+    """Return the end of a log."""
+    row = db.execute(SELECT_HEAD).get
+    return Head.genesis(db.execute(SELECT_LOG_ID).get) if row is None else Head(*row)
 
 
 class Known:
@@ -82,17 +87,12 @@ class Known:
     """
 
     def __init__(self, db: apsw.Connection, events: Sequence[NewEvent]) -> None:
-        self._values: dict[tuple[str, str], dict[str, str]] = {}
-        self._seqs: dict[tuple[str, str], int] = {}
-        self._versions: set[tuple[str, str, str]] = set()
-        for event in events:
-            self._values[event.source, event.subject] = {}
+        self._values: dict[tuple[str, str], dict[str, str]] = {(event.source, event.subject): {} for event in events}
+        self._versions: set[tuple[str, str]] = set()
         for source in sorted({source for source, _ in self._values}):
             subjects = canonical([subject for found, subject in self._values if found == source])
             for subject, key, value in db.execute(SELECT_STATES, (source, subjects)):
                 self._values[source, subject][key] = value
-            for subject, seq in db.execute(SELECT_SEQS, (source, subjects)):
-                self._seqs[source, subject] = seq or 0
             unseen = [event.subject for event in events if event.source == source and self._first_sight(event)]
             if unseen:
                 for (other,) in db.execute(SELECT_OTHER_SOURCES, (source,)).fetchall():
@@ -105,27 +105,25 @@ class Known:
             payload.state()
         )
 
-    def add(self, event: NewEvent) -> tuple[int, str, dict[str, str]] | None:
-        """Take an event of the batch: its seq, fingerprint and state; None when it says nothing new.
+    def add(self, event: NewEvent) -> tuple[int, dict[str, str]] | None:
+        """Take an event of the batch: its seq and the state it sets; None when it says nothing new.
 
         It says nothing new when every key of its state has its value already, or when its source sees the subject
         for the first time and any source has said the same of it before.
         """
-        payload, place = event.payload, (event.source, event.subject)
-        state, fingerprint = payload.state(), payload.fingerprint()
-        if state:
-            values = self._values[place]
-            before = payload.before
-            if all(values.get(key, before) == value for key, value in state.items()):
-                return None
-            version = (event.subject, payload.type, fingerprint)
-            if version in self._versions and self._first_sight(event):
-                return None
-            values.update(state)
-            if fingerprint:
-                self._versions.add(version)
-        seq = self._seqs[place] = self._seqs[place] + 1
-        return seq, fingerprint, state
+        payload, values = event.payload, self._values[event.source, event.subject]
+        state, before = payload.state(), payload.before
+        if state and all(values.get(key, before) == value for key, value in state.items()):
+            return None
+        version = (event.subject, f"version:{payload.fingerprint()}")
+        if version in self._versions and self._first_sight(event):
+            return None
+        state = state_of(payload)
+        if version[1] in state:
+            self._versions.add(version)
+        seq = int(values.get("seq", "0")) + 1
+        values.update(state, seq=str(seq))
+        return seq, state
 
 
 def append_events(
@@ -137,7 +135,7 @@ def append_events(
         PositionConflict: The log does not end at `expected`.
         ValueError: An event's `occurred_at` is outside the years 1 to 9999.
     """
-    head = Head(db)
+    head = head_of(db)
     if expected is not None and head.position != expected:
         raise PositionConflict(
             f"The log ends at {head.position}, not at {expected}: something else was appended.",
@@ -159,7 +157,8 @@ def append_events(
         payload, source, subject, occurred_at = event.payload, event.source, event.subject, event.occurred_at
         if not EARLIEST <= occurred_at <= LATEST:
             raise ValueError(f"occurred_at {occurred_at} of {subject} is no time in the years 1 to 9999, in ms")
-        seq, fingerprint, state = new
+        seq, state = new
+        fingerprint = payload.fingerprint()
         type_, version = payload.type, payload.version
         position += 1
         event_id = next(ids)
@@ -181,6 +180,19 @@ def append_events(
 def payload_text(payload: Payload) -> str:
     """Return the canonical JSON of a payload: the JSON of its `model_dump`, without the cost of building that."""
     return orjson.dumps(vars(payload), default=vars, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def state_of(payload: Payload) -> dict[str, str]:
+    """Return all that an event of this payload makes true: its own state, and that this version was seen."""
+    state, fingerprint = payload.state(), payload.fingerprint()
+    if fingerprint:
+        state[f"version:{fingerprint}"] = "seen"
+    return state
+
+
+def set_log_id(db: apsw.Connection, log_id: str) -> None:
+    """Make an empty log the one of this id."""
+    db.execute(SET_LOG_ID, (log_id,))
 
 
 def insert(db: apsw.Connection, records: Iterable[Record], states: Iterable[StateRow]) -> None:

@@ -21,9 +21,10 @@ CREATE TABLE event (
     prev_hash BLOB NOT NULL,
     hash BLOB NOT NULL                     -- of prev_hash, digest and the columns that cannot be erased
 ) STRICT;
-CREATE UNIQUE INDEX event_seq ON event (source, subject, seq);
 
--- What the log makes true: the last value that each key was set to. Derivable from `event`.
+-- What the log makes true: the last value that each key was set to. Derivable from `event`. Besides the keys of the
+-- payloads there are `seq`, the last one of the subject, and `version:<fingerprint>` for every version it has had. All
+-- that an append looks up about a subject stands together: one page read and written, where indexes would touch more.
 CREATE TABLE state (
     source TEXT NOT NULL, subject TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, position INTEGER NOT NULL,
     PRIMARY KEY (source, subject, key)
@@ -45,12 +46,22 @@ CREATE INDEX cursor_was_until ON cursor_was (until);
 -- The positions that may be erased now: filled by `erasure.requested`, emptied by `subject.erased`.
 CREATE TABLE erasing (position INTEGER PRIMARY KEY) STRICT;
 
--- INSERT OR REPLACE would remove a row without firing the delete trigger.
+-- Also stops INSERT OR REPLACE, which would remove a row without firing the delete trigger.
 CREATE TRIGGER event_insert BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
-    OR EXISTS (SELECT 1 FROM event WHERE source = NEW.source AND subject = NEW.subject AND seq = NEW.seq)
+    OR NEW.seq <= (
+        SELECT CAST(value AS INTEGER) FROM state WHERE source = NEW.source AND subject = NEW.subject AND key = 'seq'
+    )
 BEGIN
     SELECT raise(ABORT, 'the log is append-only: an event goes to the end, with the next seq');
+END;
+
+CREATE TRIGGER event_inserted AFTER INSERT ON event
+WHEN NEW.subject IS NOT NULL
+BEGIN
+    INSERT INTO state (source, subject, key, value, position)
+    VALUES (NEW.source, NEW.subject, 'seq', CAST(NEW.seq AS TEXT), NEW.position)
+    ON CONFLICT DO UPDATE SET value = excluded.value, position = excluded.position;
 END;
 
 CREATE TRIGGER event_delete BEFORE DELETE ON event

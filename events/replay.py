@@ -1,0 +1,127 @@
+"""Events that were written before enter a log again, whole: for imports, cuts and erasures; knows no files.
+
+What the log derives from its events (state, what is erased) is derived anew, so it cannot disagree with them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from ctxsync.errors import StoreCorrupt, StoreError
+from ctxsync.events.envelope import Record, canonical
+from ctxsync.events.model import PAYLOADS
+from ctxsync.events.verify import Chain
+from ctxsync.events.writing import head_of, insert, state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import apsw
+
+    from ctxsync.events.upcast import Versions
+    from ctxsync.events.writing import StateRow
+
+BATCH: Final = 500
+
+SELECT_RECORDS: Final = "SELECT * FROM event WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
+SELECT_ERASABLE: Final = """
+SELECT position, source, subject FROM event
+WHERE position IN (SELECT value FROM json_each(?)) AND subject IS NOT NULL
+    AND type NOT IN ('erasure.requested', 'subject.erased')
+"""
+NULL_CONTENT: Final = """
+UPDATE event SET subject = NULL, fingerprint = NULL, payload = NULL, salt = NULL
+WHERE position IN (SELECT value FROM json_each(?))
+"""
+SELECT_OF_SUBJECTS: Final = """
+SELECT * FROM event WHERE subject IN (SELECT value FROM json_each(?)) ORDER BY position
+"""
+REMOVE_STATE: Final = "DELETE FROM state WHERE source = ? AND subject = ?"
+
+
+def records(db: apsw.Connection, upto: int) -> Iterator[Record]:
+    """Yield the rows of a log up to a position, erased ones too."""
+    after = 0
+    while rows := db.execute(SELECT_RECORDS, (after, upto, BATCH)).fetchall():
+        for row in rows:
+            record = Record._make(row)
+            after = record.position
+            yield record
+
+
+def state_rows(record: Record, versions: Versions) -> Iterator[StateRow]:
+    """Yield what a stored event makes true; nothing for an erased one.
+
+    Raises:
+        StoreTooNew: Its type or version is not known.
+        StoreError: Its payload is none of its type.
+    """
+    if record.subject is None or record.payload is None:
+        return
+    _, fields = versions.upcast(record.type, record.version, orjson.loads(record.payload))
+    try:
+        payload = PAYLOADS[record.type].model_validate_json(canonical(fields))
+    except ValueError as error:
+        raise StoreError(f"Position {record.position} is no {record.type}: {error}") from error
+    for key, value in state_of(payload).items():
+        yield record.source, record.subject, key, value, record.position
+
+
+def replay(db: apsw.Connection, given: Iterable[tuple[str, Record]], versions: Versions) -> int:
+    """Append rows that follow the head exactly, in the transaction of the caller; return how many.
+
+    Args:
+        db: The log.
+        given: Each row with where it comes from, for the error.
+        versions: What can be read.
+
+    Raises:
+        StoreCorrupt: A row is not what was written, or does not follow the one before; names where it comes from.
+    """
+    chain = Chain(head_of(db))
+    start = chain.position
+    batch: list[Record] = []
+    for where, record in given:
+        problem = chain.problem(record)
+        if problem:
+            raise StoreCorrupt(
+                f"{where}: {problem}.", remedy="Nothing was imported. Restore that file, or export anew."
+            )
+        chain.add(record)
+        batch.append(record)
+        if len(batch) == BATCH or record.type == "erasure.requested":
+            _store(db, batch, versions)
+            batch = []
+    _store(db, batch, versions)
+    return chain.position - start
+
+
+def _store(db: apsw.Connection, batch: list[Record], versions: Versions) -> None:
+    insert(db, batch, (row for record in batch for row in state_rows(record, versions)))
+    if batch and batch[-1].type == "erasure.requested" and batch[-1].payload is not None:
+        null_content(db, orjson.loads(batch[-1].payload)["positions"], versions)
+
+
+def null_content(db: apsw.Connection, positions: Iterable[int], versions: Versions) -> None:
+    """Null what an `erasure.requested` at the head names, and derive the state of its subjects anew."""
+    found: list[tuple[int, str, str]] = list(db.execute(SELECT_ERASABLE, (canonical(sorted(positions)),)))
+    if not found:
+        return
+    db.execute(NULL_CONTENT, (canonical([position for position, _, _ in found]),))
+    pairs = sorted({(source, subject) for _, source, subject in found})
+    db.executemany(REMOVE_STATE, pairs)
+    touched = set(pairs)
+    left = [
+        Record._make(row)
+        for row in db.execute(SELECT_OF_SUBJECTS, (canonical(sorted({subject for _, subject in pairs})),))
+        if (row[2], row[3]) in touched
+    ]
+    rows = [row for record in left for row in state_rows(record, versions)]
+    rows.extend(
+        (record.source, record.subject, "seq", str(record.seq), record.position)
+        for record in left
+        if record.subject is not None
+    )
+    insert(db, [], rows)
