@@ -9,6 +9,7 @@ import codecs
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import Item, Json, Person, Section
@@ -142,10 +143,11 @@ def trailers(message: str) -> dict[str, Json]:
     return {"co_authors": co_authors, "fixes": list(fixes), "refs": list(refs), "reverts": list(reverts)}
 
 
+@lru_cache(maxsize=4096)
 def person(name: str, email: str) -> Person:
     """Return someone as git names them; what is no e-mail address is no key."""
     address = email.strip().lower()
-    keyed = "@" in address and not any(letter.isspace() for letter in address)
+    keyed = "@" in address and len(address.split()) == 1
     return Person(name.strip(), (f"email:{address}",) if keyed else ())
 
 

@@ -77,12 +77,13 @@ def _amended(repository: Repository) -> dict[str, str]:
         data = repository.output("log", "-g", "--all", "-s", "--no-show-signature", "--format=%x00%H%x00%gD%x00%gs")
     fields = [part.decode("utf-8", "replace").rstrip("\n") for part in data.split(b"\0")[1:]]
     found: dict[str, str] = {}
-    newer, newer_ref, newer_action = "", "", ""
+    newer: dict[str, tuple[str, str]] = {}  # by ref: git interleaves the reflogs by time
     for id_, selector, action in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         ref = selector.partition("@{")[0]
-        if ref == newer_ref and newer_action.startswith("commit (amend)") and id_ != newer:
-            found.setdefault(id_, newer)
-        newer, newer_ref, newer_action = id_, ref, action
+        successor, how = newer.get(ref, (id_, ""))
+        if how.startswith("commit (amend)") and successor != id_:
+            found.setdefault(id_, successor)
+        newer[ref] = id_, action
     return found
 
 
