@@ -1,0 +1,436 @@
+"""Events into the graph, one at a time, each at its own position. Knows no SQL but what looks episodes up.
+
+What an event changes is first noted (held sections, mentions, evidence), then settled: identities, how entities are
+shown, facts. So every version row stands at the position of the event that caused it, whatever the batch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ctxsync.engine import schema as schemas
+from ctxsync.engine.graph import entities, facts, nodes, statements
+from ctxsync.engine.graph.facts import Evidence
+from ctxsync.engine.graph.groups import Groups, rules_of
+from ctxsync.engine.graph.identity import Identity
+from ctxsync.engine.graph.items import Items
+from ctxsync.engine.graph.memory import Memory, loads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import apsw
+
+    from ctxsync.engine.graph.memory import Episode
+    from ctxsync.engine.graph.statements import Plan
+    from ctxsync.events.store import Event
+
+OWN, OTHERS, PERSON = 2, 1, 3
+
+SOURCES = "SELECT name, trust, removed, identity FROM source"
+SET_SOURCE = """
+INSERT OR REPLACE INTO source (name, kind, location, trust, removed, identity) VALUES (?, ?, ?, ?, ?, ?)
+"""
+SET_PAUSED = "INSERT OR REPLACE INTO paused (source, stream, reason, since) VALUES (?, ?, ?, ?)"
+CLEAR_PAUSED = "DELETE FROM paused WHERE source = ? AND stream = ?"
+CLEAR_PAUSES = "DELETE FROM paused WHERE source = ?"
+SET_QUARANTINE = "INSERT OR REPLACE INTO quarantine (source, place, error, since) VALUES (?, ?, ?, ?)"
+CLEAR_QUARANTINE = "DELETE FROM quarantine WHERE source = ? AND place = ?"
+CLEAR_QUARANTINES = "DELETE FROM quarantine WHERE source = ?"
+ADOPTED = "SELECT source, run FROM adopted"
+SET_ADOPTED = "INSERT OR REPLACE INTO adopted (source, run) VALUES (?, ?)"
+EPISODES_OF_SOURCE = "SELECT episode FROM episode WHERE source = ? ORDER BY id"
+EPISODES_COUNTED = "SELECT episode FROM episode WHERE source = ? AND counted > 0 ORDER BY id"
+EPISODES_ALL = "SELECT episode FROM episode ORDER BY id"
+OPEN_MENTIONS = "SELECT rowid FROM mention WHERE episode = ? AND until IS NULL"
+OPEN_EVIDENCE = "SELECT id FROM evidence WHERE episode = ? AND active"
+OLD_EVIDENCE = "SELECT evidence, id FROM evidence WHERE episode = ?"
+SIGHTED_ITEMS = "SELECT DISTINCT i.item FROM sighting AS s JOIN item AS i ON i.id = s.item WHERE s.source = ? AND s.until IS NULL ORDER BY i.item"
+REMOVED_SIGHTINGS = """
+SELECT i.item, s.place FROM sighting AS s JOIN item AS i ON i.id = s.item
+WHERE s.source = ? AND s.until = (SELECT value FROM meta WHERE key = ?) ORDER BY i.item, s.place
+"""
+DROP_META = "DELETE FROM meta WHERE key = ?"
+META = "SELECT value FROM meta WHERE key = ?"
+SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
+ADD_VERDICT = "INSERT OR IGNORE INTO verdict (node, kind, value) VALUES (?, ?, ?)"
+DROP_VERDICT = "DELETE FROM verdict WHERE node = ? AND kind = ? AND value = ?"
+DROP_VERDICTS = "DELETE FROM verdict WHERE node = ? AND kind = ?"
+VERDICTS = "SELECT node, kind, value FROM verdict WHERE kind IN ('name', 'type')"
+
+
+class Projector:
+    """Applies events.
+
+    Args:
+        db: The graph, inside a transaction of the caller's.
+        payload_at: Returns an event's payload by position, None when it was erased.
+        complete: The graph is empty.
+    """
+
+    def __init__(
+        self, db: apsw.Connection, payload_at: Callable[[int], Mapping[str, Any] | None], *, complete: bool
+    ) -> None:
+        self.db = db
+        self.payload_at = payload_at
+        self.memory = Memory(db, complete=complete)
+        self.identity = Identity(self.memory)
+        text = db.execute(META, ("schema",)).get
+        self.learned: dict[str, bool] = loads(db.execute(META, ("rules",)).get or "{}")
+        self.schema = schemas.parse(text) if text else schemas.universal()
+        self.groups = Groups(self.memory, rules_of(self.schema, self.learned))
+        self.items = Items(self.memory, self.identity, self.hold)
+        self.adopted: dict[str, str] = dict(db.execute(ADOPTED))
+        self.trusts: dict[str, tuple[int, frozenset[str]]] = {}
+        for name, trust, _, identity in db.execute(SOURCES):
+            self.trusts[name] = (OWN if trust == "own" else OTHERS, frozenset(loads(identity)["keys"]))
+        self.wanted: dict[str, dict[str, str]] = {"name": {}, "type": {}}
+        for node, kind, value in db.execute(VERDICTS):
+            self.wanted[kind][node] = value
+        self._incoming: list[Evidence] = []
+        self._handlers: dict[str, Callable[[Event], None]] = {
+            "item.observed": self.items.observed,
+            "item.sighted": self.items.sighted,
+            "item.unsighted": self.items.unsighted,
+            "item.moved": self.items.moved,
+            "item.replaced": self.items.replaced,
+            "item.quarantined": self._quarantined,
+            "item.released": self._released,
+            "source.configured": self._configured,
+            "source.paused": self._paused,
+            "source.resumed": self._resumed,
+            "schema.adopted": self._schema_adopted,
+            "schema.rule_learned": self._rule_learned,
+            "episode.extracted": self._extracted,
+            "extraction.adopted": self._run_adopted,
+            "fact.asserted": self._asserted,
+            "fact.confirmed": self._asserted,
+            "fact.invalidated": self._invalidated,
+            "fact.corrected": self._corrected,
+            "entity.linked": self._linked,
+            "entity.merged": self._merged,
+            "entity.unmerged": self._unmerged,
+            "entity.renamed": self._renamed,
+            "entity.retyped": self._retyped,
+        }
+
+    def apply(self, event: Event) -> None:
+        """Apply one event. Types that say nothing of the graph change nothing."""
+        self.memory.rows.add("moment", event.position, event.recorded_at)
+        handler = self._handlers.get(event.type)
+        if handler is not None:
+            handler(event)
+            self._settle(event.position)
+
+    def _settle(self, position: int) -> None:
+        memory = self.memory
+        touched = [id_ for id_ in self.identity.settle(position) if memory.node_at(id_).evident]
+        for evidence in self._incoming:
+            self.groups.place(evidence)
+            memory.node_at(evidence.head).evident = memory.node_at(evidence.tail).evident = True
+        self._incoming.clear()
+        for evidence in self.groups.of_nodes(touched) if touched else ():
+            self.groups.place(evidence)
+        for id_ in sorted(self.identity.entities):
+            entity = memory.entity_at(id_)
+            entities.settle(memory, entity, position, self._decided("name", entity), self._decided("type", entity))
+        self.identity.entities.clear()
+        self.groups.settle(position)
+
+    def _decided(self, kind: str, entity: Any) -> str:
+        decided = self.wanted[kind]
+        if not decided:
+            return ""
+        texts = [self.memory.node_at(id_).text for id_ in entity.nodes]
+        hits = sorted((text for text in texts if text in decided), key=nodes.rank)
+        return decided[hits[0]] if hits else ""
+
+    def flush(self) -> None:
+        """Write what waits."""
+        self.memory.flush()
+
+    @property
+    def size(self) -> int:
+        """How many objects are held in memory."""
+        return self.memory.size + self.groups.size
+
+    def forget(self) -> None:
+        """Let go of what is in memory; everything must be written."""
+        self.memory.forget()
+        self.identity.forget()
+        self.groups.forget()
+
+    # Episodes
+
+    def _extracted(self, event: Event) -> None:
+        payload = event.payload
+        text = payload["episode"]
+        self.memory.runs(text).append((payload["run"], payload["tier"], event.position))
+        self.memory.rows.add("extraction", text, event.position, payload["run"], payload["tier"])
+        episode = self.memory.find_episode(text)
+        if episode is not None:
+            self._count(episode, event.position, payload)
+
+    def hold(self, episode: Episode, position: int) -> None:
+        """Count an episode's extraction, or no longer, after it came to be held or was let go."""
+        self._count(episode, position)
+
+    def _chosen(self, episode: Episode) -> int:
+        """Return the position of the extraction that counts; 0 when none does."""
+        runs = self.memory.runs(episode.text) if episode.held else []
+        if not runs:
+            return 0
+        if self.adopted:
+            run = self.adopted.get(episode.source) or self.adopted.get("")
+            hits = [position for name, _, position in runs if name == run]
+            if hits:
+                return hits[-1]
+        return max(runs, key=lambda k: (k[1], k[2]))[2]
+
+    def _count(
+        self, episode: Episode, position: int, payload: Mapping[str, Any] | None = None, *, again: bool = False
+    ) -> None:
+        chosen = self._chosen(episode)
+        before = max(episode.counted, 0)
+        if chosen == before and not again:
+            return
+        if again and chosen == before:
+            if chosen:
+                self._withdraw(episode, position)
+                self._support(episode, self._plan(episode, chosen), self._trust(episode), new=False)
+            return
+        if before:
+            self._mentions(episode, self._plan(episode, before), position, -1)
+            self._withdraw(episode, position)
+        if chosen:
+            plan = self._plan(episode, chosen, payload if chosen == position else None)
+            self._mentions(episode, plan, position, 1)
+            self._support(episode, plan, self._trust(episode), new=episode.counted == 0)
+        episode.counted = chosen or -abs(episode.counted)
+        self.memory.rows.add("episode_counted", episode.counted, episode.id)
+
+    def _plan(self, episode: Episode, position: int, payload: Mapping[str, Any] | None = None) -> Plan:
+        found = payload if payload is not None else self.payload_at(position)
+        return statements.NOTHING if found is None else statements.plan(episode.text, episode.scope, found)
+
+    def _trust(self, episode: Episode) -> int:
+        trust, identity = self.trusts.get(episode.source, (OTHERS, frozenset()))
+        if trust == OTHERS and episode.kind == "commit" and not identity.isdisjoint(episode.author_keys):
+            return OWN
+        return trust
+
+    def _mentions(self, episode: Episode, plan: Plan, position: int, change: int) -> None:
+        rows = self.memory.rows
+        if change < 0:
+            self.memory.flush()
+            for (rowid,) in self.db.execute(OPEN_MENTIONS, (episode.id,)).fetchall():
+                rows.add("mention_until", position, rowid)
+        for mention in plan.mentions:
+            node = self._name(mention, change)
+            if change > 0:
+                rows.insert(
+                    "mention", episode.id, node.id, mention.name, mention.type, mention.start, mention.stop, position
+                )
+            self.identity.mention(episode.scope, episode.source, node, mention.name, mention.type, change)
+
+    def _name(self, mention: statements.Mention, change: int) -> Any:
+        first, *others = (self.memory.node(text) for text in mention.nodes)
+        identity = self.identity
+        identity.refer(first, change)
+        identity.call(first, mention.name, mention.type, change, change * mention.weight)
+        for other in others:
+            identity.refer(other, change)
+            identity.tie(first, other, change)
+        return first
+
+    def _withdraw(self, episode: Episode, position: int) -> None:
+        for (id_,) in self.db.execute(OPEN_EVIDENCE, (episode.id,)).fetchall():
+            evidence = self.groups.by_id(id_)
+            self.groups.remove(evidence)
+            self.memory.rows.add("evidence_active", 0, evidence.trust, id_)
+
+    def _support(self, episode: Episode, plan: Plan, trust: int, *, new: bool) -> None:
+        known: dict[str, int] = {}
+        if not new:
+            self.memory.flush()
+            known = dict(self.db.execute(OLD_EVIDENCE, (episode.id,)))
+        for said in plan.said:
+            self._say(said, episode.id, episode.occurred_at, trust, known.get(said.content))
+
+    def _say(self, said: statements.Said, episode: int | None, at: int, trust: int, id_: int | None = None) -> None:
+        memory = self.memory
+        head, tail = memory.node(said.head), memory.node(said.tail)
+        if id_ is None:
+            id_ = memory.rows.insert(
+                "evidence", said.content, episode, head.id, *said[2:5], tail.id, *said[6:], at, trust
+            )
+        else:
+            memory.rows.add("evidence_active", 1, trust, id_)
+        self._incoming.append(
+            Evidence(id_, said.content, head.id, *said[2:5], tail.id, said.confidence, *said[11:14], at, trust)
+        )
+
+    def _recount(self, sql: str, bindings: tuple[str, ...], position: int, *, again: bool) -> None:
+        self.memory.flush()
+        for (text,) in self.db.execute(sql, bindings).fetchall():
+            episode = self.memory.find_episode(text)
+            if episode is not None:
+                self._count(episode, position, again=again)
+
+    def _run_adopted(self, event: Event) -> None:
+        source, run = event.payload.get("source") or "", event.payload["run"]
+        self.adopted[source] = run
+        self.db.execute(SET_ADOPTED, (source, run))
+        if source:
+            self._recount(EPISODES_OF_SOURCE, (source,), event.position, again=False)
+        else:
+            self._recount(EPISODES_ALL, (), event.position, again=False)
+
+    # Sources and schema
+
+    def _configured(self, event: Event) -> None:
+        payload = event.payload
+        name, removed = payload["name"], bool(payload.get("removed"))
+        identity = {
+            "names": list(payload.get("identity_names") or ()),
+            "keys": list(payload.get("identity_keys") or ()),
+        }
+        body = orjson.dumps(identity).decode()
+        self.db.execute(SET_SOURCE, (name, payload["kind"], payload["location"], payload["trust"], removed, body))
+        before = self.trusts.get(name, (OTHERS, frozenset()))
+        after = (OWN if payload["trust"] == "own" else OTHERS, frozenset(identity["keys"]))
+        self.trusts[name] = after
+        self.memory.flush()
+        if not removed:
+            for item, place in self.db.execute(REMOVED_SIGHTINGS, (name, f"removed:{name}")).fetchall():
+                self.items.restore(item, name, place, event.position)
+            self.db.execute(DROP_META, (f"removed:{name}",))
+        else:
+            self.db.execute(SET_META, (f"removed:{name}", event.position))
+            self.db.execute(CLEAR_PAUSES, (name,))
+            self.db.execute(CLEAR_QUARANTINES, (name,))
+            for (item,) in self.db.execute(SIGHTED_ITEMS, (name,)).fetchall():
+                self.items.remove_source(item, name, event.position)
+        if before != after:
+            self._recount(EPISODES_COUNTED, (name,), event.position, again=True)
+
+    def _paused(self, event: Event) -> None:
+        payload = event.payload
+        self.db.execute(SET_PAUSED, (payload["name"], payload["stream"], payload["reason"], event.position))
+
+    def _resumed(self, event: Event) -> None:
+        self.db.execute(CLEAR_PAUSED, (event.payload["name"], event.payload["stream"]))
+
+    def _quarantined(self, event: Event) -> None:
+        payload = event.payload
+        self.db.execute(SET_QUARANTINE, (event.source, payload["place"], payload["error"], event.position))
+
+    def _released(self, event: Event) -> None:
+        self.db.execute(CLEAR_QUARANTINE, (event.source, event.payload["place"]))
+
+    def _schema_adopted(self, event: Event) -> None:
+        text = event.payload["toml"]
+        self.db.execute(SET_META, ("schema", text))
+        self.schema = schemas.parse(text)
+        self._take_rules()
+
+    def _rule_learned(self, event: Event) -> None:
+        self.learned[event.payload["phrase_class"]] = bool(event.payload["single"])
+        self.db.execute(SET_META, ("rules", orjson.dumps(self.learned, option=orjson.OPT_SORT_KEYS).decode()))
+        self._take_rules()
+
+    def _take_rules(self) -> None:
+        before, after = self.groups.rules, rules_of(self.schema, self.learned)
+        changed = (before.single ^ after.single) | (before.symmetric ^ after.symmetric)
+        for name in sorted(changed):
+            self.groups.regroup(after, name)
+        self.groups.rules = after
+
+    # People
+
+    def _tell(self, event: Event, plan: Plan) -> None:
+        for mention in plan.mentions:
+            node = self._name(mention, 1)
+            if node.kind == nodes.FIRST:
+                scope = node.text[len(nodes.FIRST) + 1 :].rpartition(":")[0]
+                self.identity.mention(scope, event.source, node, mention.name, mention.type, 1)
+        for said in plan.said:
+            self._say(said, None, event.occurred_at, PERSON)
+
+    def _asserted(self, event: Event) -> None:
+        self._tell(event, statements.stated(event.subject, event.payload["statement"], facts.STATES, event.occurred_at))
+
+    def _invalidated(self, event: Event) -> None:
+        payload = event.payload
+        self._tell(
+            event,
+            statements.stated(
+                event.subject, payload["statement"], facts.ENDS, event.occurred_at, valid_to=payload["valid_to"]
+            ),
+        )
+
+    def _corrected(self, event: Event) -> None:
+        payload = event.payload
+        self._tell(event, statements.stated(event.subject, payload["statement"], facts.DENIES, event.occurred_at))
+        if payload.get("correction"):
+            self._tell(event, statements.stated(event.subject, payload["correction"], facts.STATES, event.occurred_at))
+
+    def _linked(self, event: Event) -> None:
+        self._join(event.payload["node"], event.payload["to"])
+
+    def _merged(self, event: Event) -> None:
+        self._join(event.payload["node"], event.payload["into"])
+
+    def _join(self, text: str, other: str) -> None:
+        identity = self.identity
+        if text == other:
+            return
+        node, target = self.memory.node(text), self.memory.node(other)
+        self._reconcile(text, other)
+        if nodes.is_key(text) and nodes.is_key(other):
+            self.db.execute(ADD_VERDICT, (text, "tie", other))
+            identity.tie(node, target, 1)
+            return
+        if nodes.is_key(text):
+            node, target = target, node
+        self.db.execute(DROP_VERDICTS, (node.text, "link"))
+        self.db.execute(ADD_VERDICT, (node.text, "link", target.text))
+        identity.links[node.text] = target.text
+        identity.judge(node)
+
+    def _reconcile(self, text: str, other: str) -> None:
+        for one, two in ((text, other), (other, text)):
+            self.db.execute(DROP_VERDICT, (one, "apart", two))
+            self.identity.apart.get(one, set()).discard(two)
+
+    def _unmerged(self, event: Event) -> None:
+        identity = self.identity
+        text, other = event.payload["node"], event.payload["into"]
+        node, target = self.memory.node(text), self.memory.node(other)
+        for one, two in ((text, other), (other, text)):
+            if self.db.execute("SELECT 1 FROM verdict WHERE node = ? AND kind = 'tie' AND value = ?", (one, two)).get:
+                self.db.execute(DROP_VERDICT, (one, "tie", two))
+                identity.tie(node, target, -1)
+            if identity.links.get(one) == two:
+                del identity.links[one]
+                self.db.execute(DROP_VERDICT, (one, "link", two))
+            self.db.execute(ADD_VERDICT, (one, "apart", two))
+            identity.apart.setdefault(one, set()).add(two)
+        identity.judge(node)
+        identity.judge(target)
+
+    def _renamed(self, event: Event) -> None:
+        self._decide(event.payload["node"], "name", event.payload["name"])
+
+    def _retyped(self, event: Event) -> None:
+        self._decide(event.payload["node"], "type", event.payload["to"])
+
+    def _decide(self, text: str, kind: str, value: str) -> None:
+        self.db.execute(DROP_VERDICTS, (text, kind))
+        self.db.execute(ADD_VERDICT, (text, kind, value))
+        self.wanted[kind][text] = value
+        node = self.memory.node(text)
+        if node.entity:
+            self.identity.entities.add(node.entity)
