@@ -1,0 +1,96 @@
+"""The notes connector: one vault's changes become batches; knows nothing of the log, and writes nothing.
+
+A pass lists the vault, reads what looks new or changed, pairs what moved, and yields moves, then new versions, then
+deletions, in bounded batches, each with the cursor patch that covers it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ctxsync.connectors.base import Batch, Options, Stream
+from ctxsync.connectors.notes.disk import Disk
+from ctxsync.connectors.notes.ignore import compile_globs
+from ctxsync.connectors.notes.ledger import Ledger
+from ctxsync.connectors.notes.passing import Pass
+from ctxsync.connectors.notes.walk import walk
+from ctxsync.errors import ConfigError, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from ctxsync.connectors.base import Json
+
+
+class NotesConnector:
+    """A folder of Markdown, an Obsidian vault or a Logseq graph.
+
+    Args:
+        name: The source's name.
+        settings: `path` (absolute), `include` and `exclude` (lists of gitignore globs).
+        options: What the runner asks of this read.
+        disk: The file system; tests pass their own.
+    """
+
+    def __init__(self, name: str, settings: Mapping[str, Json], options: Options, *, disk: Disk | None = None) -> None:
+        path = settings.get("path")
+        if not isinstance(path, str) or not path:
+            raise ConfigError(f"The source `{name}` has no `path`.", remedy="Add it to config.toml.")
+        self.name = name
+        self.root = os.path.normpath(path)
+        self.options = options
+        self.degraded = ""
+        self._include = compile_globs(_lines(settings.get("include")), "include")
+        self._exclude = compile_globs(_lines(settings.get("exclude")), "exclude")
+        self._disk = disk or Disk()
+
+    def discover(self) -> Iterable[Stream]:
+        """Return the one stream of a vault."""
+        return (Stream(self.name),)
+
+    def read(self, stream: Stream, cursor: Mapping[str, Json] | None) -> Iterator[Batch]:
+        """Yield what changed since the cursor.
+
+        Raises `Unavailable` when the vault cannot be listed, and `SuspiciousDeletion` after everything else when too
+        much vanished; either way no deletion is recorded.
+        """
+        if not os.path.isdir(self.root):
+            what = "is not a folder" if os.path.lexists(self.root) else "does not exist"
+            raise self._unavailable(f"{self.root} {what}.")
+        ledger = Ledger(stream.source, cursor or {})
+        listing = walk(
+            self._disk,
+            self.root,
+            ledger.known,
+            include=self._include,
+            exclude=self._exclude,
+            rules_before=ledger.rules(),
+        )
+        if "" in listing.unreadable:
+            raise self._unavailable(f"{self.root} cannot be listed: {listing.unreadable['']}.")
+        yield from Pass(self.name, self.root, self._disk, self.options, listing, ledger).run()
+
+    def watch(self, wake: Callable[[Stream], None]) -> AbstractContextManager[None]:
+        """Wake when something in the vault changed; `degraded` says why this is by polling, where it is."""
+        from ctxsync.connectors.notes.watch import watching
+
+        return watching(self.root, lambda: wake(Stream(self.name)), self._report)
+
+    def _report(self, reason: str) -> None:
+        self.degraded = reason
+
+    def _unavailable(self, message: str) -> Unavailable:
+        remedy = f"Mount the disk or correct `path` of the source in config.toml, then run `ctxsync sync {self.name}`."
+        return Unavailable(message, remedy=remedy)
+
+
+def _lines(value: Json) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        return [str(line) for line in value]
+    raise ConfigError("`include` and `exclude` are lists of globs.", remedy="Edit config.toml.")
