@@ -75,7 +75,7 @@ class App:
 
         if write:
             self.home.create()
-            return EventStore.open(self.home.events_path, write=True, checkpoint=_checkpoint)
+            return EventStore.open(self.home.events_path, write=True, checkpoint=_checkpoint, clock=self.clock)
         return EventStore.open(self.home.events_path)
 
     def graph(self, *, write: bool = False) -> Graph:
@@ -214,13 +214,13 @@ class App:
         return dict(as_mapping(source))
 
     def import_log(self, folder: Path, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
-        """Read an exported log into this home, which has none, and build its graph."""
+        """Read an exported log into this home, which has none or an older part of it, and build its graph."""
         from ctxsync.events import jsonl
         from ctxsync.passes import rebuild
 
         with self.lock("import"):
             with self.store(write=True) as store:
-                jsonl.import_log(store, folder)
+                jsonl.import_log(store, folder, lambda done: progress(Step("import", done)))
             return rebuild(self, progress)
 
     # Commands that read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import subprocess
@@ -208,6 +209,13 @@ def _sources(app: App) -> Iterator[Finding]:
 
     for source in app.config.sources:
         check = f"source {source.name}"
+        try:
+            with os.scandir(source.path):
+                pass
+        except OSError as error:
+            message = f"{source.path} cannot be read: {error.strerror}."
+            yield Finding(check, "error", message, "Mount or correct it: `ctxsync config edit`.")
+            continue
         try:
             streams = list(connect(app, source, SyncRequest(), app.clock()).discover())
         except CtxsyncError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ctxsync import runs, spool
-from ctxsync.errors import ConfigError, GraphError, GraphMissing, GraphStale, StoreMissing
+from ctxsync.errors import ConfigError, GraphError, GraphStale, StoreMissing
 from ctxsync.sync import (
     WHOLE_SOURCE,
     SourceReport,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ctxsync.app import App
     from ctxsync.config import SourceConfig
     from ctxsync.connectors.base import Connector, Json, Stream
-    from ctxsync.engine.graph.store import Graph
     from ctxsync.events.store import EventStore
     from ctxsync.spool import Hint
 
@@ -157,58 +156,66 @@ def bring_up(app: App, store: EventStore, progress: Callable[[Step], None]) -> d
 
 
 NEW_FACTS = "SELECT count(DISTINCT fact) FROM fact_version WHERE since > ? AND until IS NULL"
+EMBEDDED = "SELECT value FROM meta WHERE key = 'embedded'"
+SET_EMBEDDED = "INSERT OR REPLACE INTO meta (key, value) VALUES ('embedded', ?)"
 
 
 def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> dict[str, int]:
-    """Bring the graph up to the log, building it where it is missing or of another layout.
+    """Bring the graph up to the log; one that is damaged, of another log or of another layout is built anew.
 
     Returns:
         `facts` and `new_facts`, as `bring_up`.
     """
     from ctxsync.app import checkpoint
-    from ctxsync.engine.graph.projection import catch_up
+    from ctxsync.engine.graph import projection
 
-    with closing(_writable_graph(app, store, progress)) as graph:
-        before = graph.position
-        catch_up(store, graph, checkpoint=checkpoint, progress=_counting(progress, "project"))
-        new = graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
-        return {"facts": int(graph.counts()["facts"]["current"]), "new_facts": int(new)}
-
-
-def _writable_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> Graph:
-    from ctxsync.engine.graph.projection import rebuild as rebuild_graph
-
+    tell = _counting(progress, "project")
     try:
-        return app.graph(write=True)
-    except (GraphMissing, GraphStale):
-        return rebuild_graph(store, app.home.graph_path, progress=_counting(progress, "project"))
+        graph = app.graph(write=True)
+        before = graph.position
+        projection.catch_up(store, graph, checkpoint=checkpoint, progress=tell)
+    except GraphStale:
+        before = 0
+        graph = projection.rebuild(store, app.home.graph_path, progress=tell)
+    with closing(graph):
+        new = graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
+        return {"facts": graph.counts()["facts_current"], "new_facts": new}
 
 
 def embed(app: App, progress: Callable[[Step], None]) -> int:
-    """Make the vectors that held episodes lack; return how many."""
-    from ctxsync.engine.graph.projection import embed_pending
+    """Make the vectors that held passages lack; return how many. The graph notes up to where that was done."""
+    from ctxsync.engine.graph.vectors import embed_pending
 
     embedder = app.models.embedder()
-    cache = app.models.cache()
-    if embedder is None or cache is None:
+    if embedder is None:
         return 0
-    with closing(app.graph(write=True)) as graph, closing(cache):
-        return int(embed_pending(graph, cache, embedder, progress=_counting(progress, "embed")))
+    with closing(app.graph(write=True)) as graph:
+        position = graph.position
+        if graph.db.execute(EMBEDDED).get == position:
+            return 0
+        cache = app.models.cache()
+        if cache is None:
+            return 0
+        with closing(cache):
+            count = embed_pending(graph, cache, embedder, progress=_counting(progress, "embed"))
+        graph.db.execute(SET_EMBEDDED, (position,))
+        return count
 
 
 def rebuild(app: App, progress: Callable[[Step], None]) -> dict[str, Any]:
     """Build the graph anew; the caller holds the writer lock. See `App.rebuild`."""
-    from ctxsync.engine.graph.projection import rebuild as rebuild_graph
+    from ctxsync.engine.graph import projection
 
     started = time.monotonic()
     with closing(app.store()) as store:
-        with closing(rebuild_graph(store, app.home.graph_path, progress=_counting(progress, "rebuild"))) as graph:
-            counts, state, history = graph.counts(), graph.state_hash(), graph.history_hash()
-            position = graph.position
-        embedded = embed(app, progress)
+        graph = projection.rebuild(store, app.home.graph_path, progress=_counting(progress, "rebuild"))
+    with closing(graph):
+        counts, state, history = graph.counts(), graph.state_hash(), graph.history_hash()
+        position = graph.position
+    embedded = embed(app, progress)
     return {
         "position": position,
-        "counts": counts,
+        "counts": with_facts(counts),
         "state_hash": state,
         "history_hash": history,
         "embedded": embedded,
@@ -216,11 +223,17 @@ def rebuild(app: App, progress: Callable[[Step], None]) -> dict[str, Any]:
     }
 
 
+def with_facts(counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return a graph's counts in the shape of DESIGN's `status`: `facts` holds `current` and `all`."""
+    rest = {name: number for name, number in counts.items() if not name.startswith("facts_")}
+    return rest | {"facts": {"current": counts["facts_current"], "all": counts["facts_all"]}}
+
+
 def verify(app: App, progress: Callable[[Step], None], *, deep: bool) -> dict[str, Any]:
     """Check the log, and the graph against it. See `App.verify`."""
     import tempfile
 
-    from ctxsync.engine.graph.projection import rebuild as rebuild_graph
+    from ctxsync.engine.graph import projection
 
     with closing(app.store()) as store:
         verified = store.verify(progress=_counting(progress, "verify"))
@@ -236,7 +249,7 @@ def verify(app: App, progress: Callable[[Step], None], *, deep: bool) -> dict[st
             if deep and agrees:
                 report |= {"state_hash": graph.state_hash(), "history_hash": graph.history_hash()}
                 with tempfile.TemporaryDirectory(dir=app.home.path, prefix=".verify-") as folder:
-                    anew = rebuild_graph(store, Path(folder) / "graph.db", progress=_counting(progress, "rebuild"))
+                    anew = projection.rebuild(store, Path(folder) / "graph.db", progress=_counting(progress, "rebuild"))
                     with closing(anew):
                         report["rebuilt"] = anew.state_hash()
                         agrees = (report["state_hash"], graph.position) == (report["rebuilt"], anew.position)

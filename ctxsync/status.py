@@ -10,6 +10,7 @@ from ctxsync.errors import GraphError, StoreMissing
 
 if TYPE_CHECKING:
     from ctxsync.app import App
+    from ctxsync.engine.graph.store import Graph
 
 PAUSED = "SELECT source, stream, reason FROM paused ORDER BY source, stream"
 QUARANTINED = "SELECT source, place, error FROM quarantine ORDER BY source, place"
@@ -56,7 +57,7 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
         found["graph"] = error.message
     else:
         with closing(graph):
-            found |= graph.counts() | {"lag": head - graph.position, "graph": "ready"}
+            found |= _counts(graph) | {"lag": head - graph.position, "graph": "ready"}
             for source, stream, reason in graph.db.execute(PAUSED):
                 paused.setdefault(source, []).append({"stream": stream, "reason": reason})
             found["quarantined"] = [
@@ -88,6 +89,13 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
         ran = noted["jobs"].get(name, {})
         found["jobs"].append({"name": name, "cron": cron, "last_run": _rfc3339(ran.get("at"))})
     return found
+
+
+def _counts(graph: Graph) -> dict[str, Any]:
+    from ctxsync.passes import with_facts
+
+    counts = with_facts(graph.counts())
+    return {name: counts[name] for name in ("episodes", "entities", "facts")}
 
 
 def _rfc3339(milliseconds: Any) -> str | None:

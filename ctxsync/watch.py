@@ -77,12 +77,13 @@ class Watch:
             stack.enter_context(scheduled({RECONCILE: self._app.config.jobs.reconcile}, self.wake))
             stack.enter_context(spool.watched(self._app.home, lambda: self.wake(_SPOOL)))
             self._watch_sources(stack)
-            names = {RECONCILE}
+            self._pass({RECONCILE})
+            self._report("ready")
             while not self._stopped.is_set():
+                names = self._next()
                 self._pass(names)
                 if RECONCILE in names:
                     self._watch_sources(stack)  # one that could not be watched may be back
-                names = self._next()
         self._report("stopped")
 
     def _next(self) -> set[str]:
@@ -99,6 +100,8 @@ class Watch:
     def _pass(self, names: set[str]) -> None:
         """Do one pass for what is due; a failure is reported and leaves the watch running."""
         app = self._app
+        if self._stopped.is_set():
+            return
         hints = spool.take(app.home)
         hinted = spool.sources_of((path for hint in hints for path in hint.repositories), app.config)
         due = {*hinted, *names} - {_SPOOL, _STOP}
