@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction.base import Entity, Episode, Extraction, Relation
+from ctxsync.engine.schema import universal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ class PlainChain:
     """Reads sentences of one fixed form: the pipeline is on trial here, not the language."""
 
     run = "plain"
+    schema = universal()
 
     def extract(self, episodes: Sequence[Episode]) -> Iterator[tuple[Extraction, list[object]]]:
         """Extract every episode; none fails."""
