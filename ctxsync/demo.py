@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 QUESTIONS = (
     "Where does Nadia Okoro work?",
@@ -47,7 +47,7 @@ WRITTEN = datetime(2026, 8, 10, 9, 0, tzinfo=UTC)
 EDITED = datetime(2026, 11, 24, 18, 0, tzinfo=UTC)
 
 
-def run(home: Path | None, out: Console) -> int:
+def run(home: Path | None, out: Out) -> int:
     """Run the demo.
 
     Args:
@@ -136,7 +136,7 @@ def _files(folder: Traversable, under: str = "") -> Iterator[tuple[str, Traversa
             yield f"{under}{entry.name}", entry
 
 
-def _sync(app: App, out: Console) -> None:
+def _sync(app: App, out: Out) -> None:
     with shown_progress() as progress:
         report = app.sync(SyncRequest(), progress)
     seen = sum(source["seen"] for source in report["sources"])
@@ -147,7 +147,7 @@ def _sync(app: App, out: Console) -> None:
     )
 
 
-def _ask_all(app: App, out: Console, before: dict[str, set[str]]) -> dict[str, set[str]]:
+def _ask_all(app: App, out: Out, before: dict[str, set[str]]) -> dict[str, set[str]]:
     """Ask every question and print what is new against `before`; return the facts that answered each."""
     from ctxsync.engine import reading
 

@@ -6,15 +6,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.cli.inert import one_line
-from ctxsync.cli.output import block, joined, line, styled
+from ctxsync.cli.output import joined, line
 from ctxsync.cli.times import date_words, day_words, is_past, validity_words
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out, Part
 
 DIM = "dim"
 STRONG = "bold"
 PAST = "yellow"
+MARK = "bold underline"
 _SNIPPET = 280
 _QUOTE = 320
 _WORD = re.compile(r"\w{2,}")
@@ -86,7 +87,7 @@ def _short(value: Any) -> str:
     return sentence(value) if isinstance(value, dict) and "head" in value else str(value)
 
 
-def fact_line(out: Console, fact: dict[str, Any], *, now: int, indent: int = 0, with_id: bool = True) -> None:
+def fact_line(out: Out, fact: dict[str, Any], *, now: int, indent: int = 0, with_id: bool = True) -> None:
     """Print a fact: the sentence, when it held, why it is not current, its id."""
     state = state_of(fact, now=now)
     when = validity_words(fact.get("valid_from"), fact.get("valid_to"))
@@ -107,7 +108,7 @@ def confidence(document: dict[str, Any]) -> str:
     return f"confidence {value:.2f}" if isinstance(value, (int, float)) else ""
 
 
-def supports(out: Console, fact: dict[str, Any], *, indent: int = 4, most: int = 2) -> None:
+def supports(out: Out, fact: dict[str, Any], *, indent: int = 4, most: int = 2) -> None:
     """Print where a fact is stated: locator, date, confidence, quote."""
     stated = fact.get("support") or []
     for index, support in enumerate(stated[:most]):
@@ -124,7 +125,7 @@ def place_of(document: dict[str, Any]) -> str:
     return f"{source}: {locator}" if source and locator else locator or source
 
 
-def quote(out: Console, text: str | None, *, indent: int) -> None:
+def quote(out: Out, text: str | None, *, indent: int) -> None:
     """Print a quoted text on one flow of lines, cut when long; nothing when it is empty."""
     words = one_line(text or "")
     if words:
@@ -139,7 +140,7 @@ def shorten(text: str, most: int) -> str:
     return f"{cut[: cut.rfind(' ')] if ' ' in cut[most // 2 :] else cut} …"
 
 
-def passage(out: Console, found: dict[str, Any], *, terms: list[str], number: int = 0) -> None:
+def passage(out: Out, found: dict[str, Any], *, terms: list[str], number: int = 0) -> None:
     """Print a passage: title, where and when, and a snippet with the terms marked."""
     mark = f"{number}. " if number else ""
     line(out, mark, (one_line(found.get("title") or found.get("subject") or "(untitled)"), STRONG))
@@ -147,10 +148,16 @@ def passage(out: Console, found: dict[str, Any], *, terms: list[str], number: in
     name = author.get("name", "") if isinstance(author, dict) else author or ""
     where = [place_of(found), day_words(found.get("occurred_at")), one_line(str(name))]
     line(out, (joined(where), "cyan"), indent=4)
-    text = styled(snippet(found.get("text") or "", terms))
-    for term in terms:
-        text.highlight_regex(rf"(?i)\b{re.escape(term)}\w*", "bold underline")
-    block(out, text, indent=4)
+    line(out, *marked(snippet(found.get("text") or "", terms), terms), indent=4)
+
+
+def marked(text: str, terms: list[str]) -> list[Part]:
+    """Return the text as parts, words that begin with a term in bold."""
+    if not terms:
+        return [text]
+    pattern = "|".join(re.escape(term) for term in sorted(terms, key=len, reverse=True))
+    pieces = re.split(rf"(?i)(\b(?:{pattern})\w*)", text)
+    return [(piece, MARK) if index % 2 else piece for index, piece in enumerate(pieces)]
 
 
 def terms_of(query: str) -> list[str]:
@@ -173,7 +180,7 @@ def snippet(text: str, terms: list[str]) -> str:
     return ("… " if start else "") + shorten(flat[start:], _SNIPPET)
 
 
-def entity_head(out: Console, entity: dict[str, Any]) -> None:
+def entity_head(out: Out, entity: dict[str, Any]) -> None:
     """Print who or what an entity is: name, type, other names, keys, id."""
     line(out, (one_line(entity["name"]), STRONG), f"  {entity.get('type', '')}", (f"  {entity.get('id', '')}", DIM))
     others = [one_line(name) for name in entity.get("names") or [] if name != entity["name"]]

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from ctxsync.cli.coercion import make_plain
 from ctxsync.cli.errors import ReaderGone, exit_code_of
 
 EXAMPLES = "\nExamples:\n"
@@ -46,10 +47,14 @@ class Session:
     debug: bool = False
 
 
-class _PlainHelp:
-    """Help as plain text: usage, what it does, options, examples."""
+class _Plain:
+    """Arguments read plainly, and help as plain text: usage, what it does, options, examples."""
 
     help: str | None
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, `--help` included."""
+        return make_plain(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         formatter.width = min(formatter.width if ctx.terminal_width else _terminal_width(), _WIDEST_HELP)
@@ -82,7 +87,7 @@ class _PlainHelp:
             self.format_commands(ctx, formatter)
 
 
-class Command(_PlainHelp, TyperCommand):
+class Command(_Plain, TyperCommand):
     """A command; what it returns is the exit code."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -93,7 +98,7 @@ class Command(_PlainHelp, TyperCommand):
             raise ReaderGone from error
 
 
-class Group(_PlainHelp, TyperGroup):
+class Group(_Plain, TyperGroup):
     """A group of commands; without arguments it shows its help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

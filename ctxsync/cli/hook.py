@@ -11,7 +11,7 @@ from ctxsync.cli.group import Command, Group
 from ctxsync.cli.options import JsonFlag, home_of, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 group = typer.Typer(
     cls=Group,
@@ -63,7 +63,7 @@ def _document(report: Any, repository: Path) -> dict[str, Any]:
     return {"repository": str(repository.absolute()), "hooks": done}
 
 
-def _installed(out: Console, document: dict[str, Any]) -> None:
+def _installed(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     line(out, f"New commits in {document['repository']} now reach ctxsync at once while `ctxsync watch` runs.")
@@ -71,7 +71,7 @@ def _installed(out: Console, document: dict[str, Any]) -> None:
         line(out, (str(hook), "dim"), indent=2)
 
 
-def _uninstalled(out: Console, document: dict[str, Any]) -> None:
+def _uninstalled(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     line(out, f"The hooks of {document['repository']} are as they were before.")

@@ -31,7 +31,7 @@ def shown_progress() -> Iterator[Callable[[Step], None]]:
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from ctxsync.cli.output import console
+    from ctxsync.cli.output import progress_console
 
     tasks: dict[str, Any] = {}
     columns = (
@@ -41,7 +41,7 @@ def shown_progress() -> Iterator[Callable[[Step], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console(stderr=True), transient=True) as bars:
+    with Progress(*columns, console=progress_console(), transient=True) as bars:
 
         def step(what: Step) -> None:
             label = f"{_WORDS.get(what.phase, what.phase)} {one_line(what.source)}".strip()

@@ -23,12 +23,12 @@ from ctxsync.cli.output import count, joined, line
 from ctxsync.cli.times import date_words, day_words, instant_words, validity_words
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 _MOST_PASSAGES = 5
 
 
-def ask(out: Console, document: dict[str, Any], *, now: int) -> None:
+def ask(out: Out, document: dict[str, Any], *, now: int) -> None:
     """Print the answers, current ones first as the planner ordered them; else the nearest passages."""
     answers, passages = document["answers"], document["passages"]
     for index, fact in enumerate(answers):
@@ -58,7 +58,7 @@ def ask(out: Console, document: dict[str, Any], *, now: int) -> None:
         passage(out, found, terms=terms, number=number)
 
 
-def search(out: Console, document: dict[str, Any], *, now: int) -> None:
+def search(out: Out, document: dict[str, Any], *, now: int) -> None:
     """Print the passages found, best first."""
     del now
     if not document["passages"]:
@@ -71,7 +71,7 @@ def search(out: Console, document: dict[str, Any], *, now: int) -> None:
         passage(out, found, terms=terms, number=index + 1)
 
 
-def entity(out: Console, document: dict[str, Any], *, now: int) -> None:
+def entity(out: Out, document: dict[str, Any], *, now: int) -> None:
     """Print each entity that fits, with its facts."""
     if not document["entities"]:
         line(out, "Nobody and nothing of that name is known.")
@@ -83,7 +83,7 @@ def entity(out: Console, document: dict[str, Any], *, now: int) -> None:
             fact_line(out, fact, now=now, indent=2)
 
 
-def facts(out: Console, document: dict[str, Any], *, now: int) -> None:
+def facts(out: Out, document: dict[str, Any], *, now: int) -> None:
     """Print a fact a line."""
     if not document["facts"]:
         line(out, "No fact fits.")
@@ -93,7 +93,7 @@ def facts(out: Console, document: dict[str, Any], *, now: int) -> None:
         line(out, (count(len(document["facts"]), "fact"), DIM))
 
 
-def history(out: Console, document: dict[str, Any], *, now: int) -> None:
+def history(out: Out, document: dict[str, Any], *, now: int) -> None:
     """Print each fact with its versions: when it held, and when that was believed."""
     del now
     _about(out, document)
@@ -129,12 +129,12 @@ def _after(version: dict[str, Any], sentences: dict[str, str]) -> str:
     return f"  {reason}" if reason else ""
 
 
-def _about(out: Console, document: dict[str, Any]) -> None:
+def _about(out: Out, document: dict[str, Any]) -> None:
     for found in document.get("entities") or []:
         entity_head(out, found)
 
 
-def timeline(out: Console, document: dict[str, Any], *, now: int) -> None:
+def timeline(out: Out, document: dict[str, Any], *, now: int) -> None:
     """Print an entry a line: its day, and what began, ended or was said."""
     del now
     _about(out, document)
@@ -155,7 +155,7 @@ def timeline(out: Console, document: dict[str, Any], *, now: int) -> None:
             line(out, (f"{day}  ", "cyan"), f"{entry['kind']:<6}  ", (sentence(entry["fact"]), STRONG))
 
 
-def why(out: Console, document: dict[str, Any], *, now: int) -> None:
+def why(out: Out, document: dict[str, Any], *, now: int) -> None:
     """Print each fact with all that states it, all that ends it, and what took over."""
     if not document["facts"]:
         line(out, "That fact did not hold then.")
@@ -183,7 +183,7 @@ def why(out: Console, document: dict[str, Any], *, now: int) -> None:
         fact_line(out, fact, now=now, indent=4)
 
 
-def _statements(out: Console, supports_: list[dict[str, Any]]) -> None:
+def _statements(out: Out, supports_: list[dict[str, Any]]) -> None:
     if not supports_:
         line(out, "nothing any more", indent=4)
     for support in supports_:

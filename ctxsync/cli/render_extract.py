@@ -9,12 +9,12 @@ from ctxsync.cli.inert import one_line
 from ctxsync.cli.output import joined, line
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 _TIERS = {0: "structural", 1: "local", 2: "local LLM", 3: "cloud", 4: "paid cloud"}
 
 
-def extraction(out: Console, document: dict[str, Any]) -> None:
+def extraction(out: Out, document: dict[str, Any]) -> None:
     """Print entities, relations with their quotes, and how sure the tier was."""
     names = {entity["id"]: one_line(entity["name"]) for entity in document["entities"]}
     if not names:
@@ -56,7 +56,7 @@ def _how(document: dict[str, Any]) -> str:
     )
 
 
-def explanation(out: Console, document: dict[str, Any]) -> None:
+def explanation(out: Out, document: dict[str, Any]) -> None:
     """Print each episode, and each run over it."""
     for index, episode in enumerate(document["episodes"]):
         if index:

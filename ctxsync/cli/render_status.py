@@ -9,12 +9,12 @@ from ctxsync.cli.output import count, joined, line
 from ctxsync.cli.times import instant_words
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 _TIERS = {"0": "structural", "1": "local", "2": "local LLM", "3": "cloud", "4": "paid cloud"}
 
 
-def status(out: Console, document: dict[str, Any]) -> None:
+def status(out: Out, document: dict[str, Any]) -> None:
     """Print what a home holds: counts, a block a source, then what needs attention."""
     facts = document["facts"]
     line(out, ("home   ", "dim"), one_line(str(document.get("home", ""))))
@@ -48,7 +48,7 @@ def _lag(document: dict[str, Any]) -> str:
     return f"; {graph}" if graph not in {"ready", "missing"} else ""
 
 
-def _sources(out: Console, sources: list[dict[str, Any]]) -> None:
+def _sources(out: Out, sources: list[dict[str, Any]]) -> None:
     if not sources:
         line(out, "no sources yet: run ctxsync source add notes ~/notes")
         return
@@ -70,7 +70,7 @@ def _sources(out: Console, sources: list[dict[str, Any]]) -> None:
         )
 
 
-def _attention(out: Console, document: dict[str, Any]) -> None:
+def _attention(out: Out, document: dict[str, Any]) -> None:
     for source in document["sources"]:
         for pause in source.get("paused") or []:
             line(out)
@@ -87,7 +87,7 @@ def _attention(out: Console, document: dict[str, Any]) -> None:
         line(out, ("open contradictions ", "yellow"), str(document["contradictions"]))
 
 
-def doctor(out: Console, document: dict[str, Any]) -> None:
+def doctor(out: Out, document: dict[str, Any]) -> None:
     """Print each finding, and what to do about it."""
     for finding in document["findings"]:
         sign = ("ok  ", "green") if finding["ok"] else ("no  ", "bold yellow")
@@ -98,7 +98,7 @@ def doctor(out: Console, document: dict[str, Any]) -> None:
     line(out, f"{count(wrong, 'finding')} to look at." if wrong else "All is well.")
 
 
-def verify(out: Console, document: dict[str, Any]) -> None:
+def verify(out: Out, document: dict[str, Any]) -> None:
     """Print what was checked."""
     line(out, f"The log holds {count(document['events'], 'event')}, and its hash chain is whole.")
     if document.get("erased"):
@@ -113,7 +113,7 @@ def verify(out: Console, document: dict[str, Any]) -> None:
         line(out, f"{one_line(str(graph))} Build it: ctxsync rebuild")
 
 
-def rebuilt(out: Console, document: dict[str, Any]) -> None:
+def rebuilt(out: Out, document: dict[str, Any]) -> None:
     """Print what a rebuilt graph holds."""
     counts = document.get("counts") or {}
     facts = counts.get("facts")
@@ -125,6 +125,6 @@ def rebuilt(out: Console, document: dict[str, Any]) -> None:
             line(out, (f"{key} ", "dim"), str(document[key]))
 
 
-def exported(out: Console, document: dict[str, Any]) -> None:
+def exported(out: Out, document: dict[str, Any]) -> None:
     """Print where the log went."""
     line(out, f"Wrote {count(document['events'], 'event')} to {one_line(document['folder'])}.")

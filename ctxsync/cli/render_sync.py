@@ -8,13 +8,13 @@ from ctxsync.cli.inert import one_line
 from ctxsync.cli.output import count, joined, line
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 _COUNTS = ("seen", "observed", "unchanged", "moved", "retracted", "quarantined")
-_NARROW = 76
+_NARROW = 90
 
 
-def report(out: Console, document: dict[str, Any]) -> None:
+def report(out: Out, document: dict[str, Any]) -> None:
     """Print a pass: a line or a table row for each source, then the whole, then what needs attention."""
     sources = document["sources"]
     if not sources:
@@ -34,23 +34,19 @@ def report(out: Console, document: dict[str, Any]) -> None:
     problems(out, document.get("problems") or [])
 
 
-def _table(out: Console, sources: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("source", overflow="fold")
-    for name in ("seen", "new or changed", "unchanged", "moved", "gone", "quarantined"):
-        table.add_column(name, justify="right")
-    table.add_column("seconds", justify="right")
+def _table(out: Out, sources: list[dict[str, Any]]) -> None:
+    rows = [["source", "seen", "new or changed", "unchanged", "moved", "gone", "quarantined", "seconds"]]
     for source in sources:
         name = one_line(source["name"]) + (" (paused)" if source.get("paused") else "")
-        cells = [f"{source.get(key) or 0:,}" for key in _COUNTS]
-        table.add_row(Text(name), *cells, f"{source.get('seconds') or 0:.1f}")
-    out.print(table)
+        numbers = [f"{source.get(key) or 0:,}" for key in _COUNTS]
+        rows.append([name, *numbers, f"{source.get('seconds') or 0:.1f}"])
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        line(out, ("  ".join(cells), "" if number else "bold"))
 
 
-def _list(out: Console, sources: list[dict[str, Any]]) -> None:
+def _list(out: Out, sources: list[dict[str, Any]]) -> None:
     for source in sources:
         numbers = [
             count(source.get("seen") or 0, "seen", "seen"),
@@ -81,7 +77,7 @@ def _whole(document: dict[str, Any]) -> str:
     )
 
 
-def problems(out: Console, found: list[dict[str, Any]]) -> None:
+def problems(out: Out, found: list[dict[str, Any]]) -> None:
     """Print what is paused or quarantined, each with what to do."""
     for problem in found:
         where = joined([problem.get("source") or "", problem.get("place") or ""], ": ")
@@ -102,7 +98,7 @@ def kept(document: dict[str, Any]) -> str:
     return f"Stopped. Everything stored so far is kept: {', '.join(parts)}."
 
 
-def logged(out: Console, document: dict[str, Any]) -> None:
+def logged(out: Out, document: dict[str, Any]) -> None:
     """Print what a logged text became."""
     line(out, f"Kept. The graph now holds {count(document.get('facts') or 0, 'fact')}.")
     for episode in document.get("episodes") or []:

@@ -14,7 +14,7 @@ from ctxsync.cli.options import JsonFlag, show
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 FAILED = 1
 
@@ -124,7 +124,7 @@ def _batch(lines: Iterable[str]) -> int:
     return FAILED if len(good_lines) < len(read) else 0
 
 
-def _listed(out: Console, document: dict[str, Any]) -> None:
+def _listed(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     line(out, ("entity types", "bold"))
@@ -138,7 +138,7 @@ def _listed(out: Console, document: dict[str, Any]) -> None:
             line(out, f"{known['name']}: {', '.join(known['phrases'])}", (f"  {' '.join(traits)}", "dim"), indent=4)
 
 
-def _matched(out: Console, document: dict[str, Any]) -> None:
+def _matched(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     ends = ("head", "tail") if document["direction"] == 1 else ("tail", "head")

@@ -10,7 +10,7 @@ from ctxsync.cli.group import Command, Group
 from ctxsync.cli.options import JsonFlag, home_of, open_app, require_home, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 group = typer.Typer(
     cls=Group,
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def _shown(out: Console, document: dict[str, Any]) -> None:
+def _shown(out: Out, document: dict[str, Any]) -> None:
     """Print the settings a line each, as `table.key = value`."""
     from ctxsync.cli.output import line
 

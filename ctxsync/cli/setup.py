@@ -13,9 +13,8 @@ from ctxsync.cli.options import JsonFlag, home_of, open_app, show
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-
     from ctxsync.cli.group import Session
+    from ctxsync.cli.output import Out
 
 CONFIG = """\
 # Settings of ctxsync. `ctxsync config edit` opens this file and checks it; `ctxsync config show` has every default.
@@ -128,7 +127,7 @@ def _toml(values: Sequence[str]) -> str:
     return tomlkit.item(list(values)).as_string()
 
 
-def _made(out: Console, document: dict[str, Any]) -> None:
+def _made(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     if not document["created"]:

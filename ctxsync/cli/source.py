@@ -10,7 +10,7 @@ from ctxsync.cli.group import Command, Group
 from ctxsync.cli.options import JsonFlag, open_app, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 group = typer.Typer(
     cls=Group,
@@ -92,14 +92,14 @@ def remove(
     show(document, _removed, as_json=as_json)
 
 
-def _added(out: Console, document: dict[str, Any]) -> None:
+def _added(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     line(out, "Added ", (document["name"], "bold"), f" ({document['type']}, {document['path']}).")
     line(out, "Read it with: ctxsync sync")
 
 
-def _listed(out: Console, document: dict[str, Any]) -> None:
+def _listed(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     if not document["sources"]:
@@ -108,7 +108,7 @@ def _listed(out: Console, document: dict[str, Any]) -> None:
         line(out, (source["name"], "bold"), f"  {source['type']}  {source['path']}  trust {source['trust']}")
 
 
-def _removed(out: Console, document: dict[str, Any]) -> None:
+def _removed(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     line(out, f"Removed {document['removed']}. What it alone said no longer answers; its text stays in the log.")

@@ -11,7 +11,7 @@ from ctxsync.cli.inert import typed
 from ctxsync.cli.options import JsonFlag, open_app, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxsync.cli.output import Out
 
 ATTENTION = 3
 
@@ -108,7 +108,7 @@ def say(message: str) -> None:
     sys.stderr.flush()
 
 
-def verdict(out: Console, document: Any) -> None:
+def verdict(out: Out, document: Any) -> None:
     """Print a small report as `key value` lines."""
     from ctxsync.cli.output import line
 
