@@ -6,6 +6,7 @@ What a commit says is hostile text: it is kept as text, and whatever is irregula
 from __future__ import annotations
 
 import codecs
+import contextlib
 import hashlib
 import re
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ _MENTIONS = re.compile(rf"(?<![\w/&#.-]){_ISSUE}")
 _REVERTS = re.compile(r"\bThis reverts commit ([0-9a-f]{7,64})\b", re.IGNORECASE)
 _IDENT = re.compile(rb"(.*?) ?<([^<>]*)>(?: (-?\d+)(?: [+-]\d+)?)?")
 _ADDRESS = re.compile(rb"[^\s<>@]+@[^\s<>@]+")
+# git's iconv has already tried: these are what it may not have. No codec that could make anything but text.
+_CHARSETS = ("iso8859", "cp", "koi8", "mac", "gb", "big5", "euc", "shift_jis", "iso2022", "johab", "tis")
 _BOT = re.compile(r"\[bot\]|^(?:no-?reply|do-?not-?reply)@", re.IGNORECASE)
 
 
@@ -77,15 +80,12 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
     charset = _charset(raw)
 
     def text(data: bytes) -> str:
-        try:
+        with contextlib.suppress(UnicodeDecodeError):
             return data.decode()
-        except UnicodeDecodeError:
-            flags.add("decoded-lossy")
         if charset:
-            try:
+            with contextlib.suppress(UnicodeDecodeError):
                 return data.decode(charset)
-            except UnicodeDecodeError:
-                pass
+        flags.add("decoded-lossy")
         return data.decode("utf-8", "replace")
 
     author_raw, committer_raw = (_header(raw, b"author"), _header(raw, b"committer")) if raw else (b"", b"")
@@ -227,8 +227,9 @@ def _header(raw: bytes, name: bytes) -> bytes:
 
 
 def _charset(raw: bytes) -> str:
+    """Return the declared charset where Python knows it and it is one that text was ever written in."""
     declared = _header(raw, b"encoding").decode("ascii", "replace").strip() if raw else ""
-    try:
-        return codecs.lookup(declared).name if declared else ""
-    except (LookupError, ValueError):
-        return ""
+    with contextlib.suppress(LookupError, ValueError):
+        name = codecs.lookup(declared).name if declared else ""
+        return name if name.startswith(_CHARSETS) else ""
+    return ""

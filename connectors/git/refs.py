@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import digest
+from ctxsync.connectors.git.process import Damaged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -56,8 +57,12 @@ def snapshot(repository: Repository) -> Snapshot:
     warnings: list[str] = []
     named = _named(repository, warnings)
     ids = sorted(set(named.values()))
-    answers = list(_types(repository, [f"{id_}^{{commit}}" for id_ in ids] + ["HEAD:.mailmap"]))
-    mailmap = answers.pop()
+    peeled = [f"{id_}^{{commit}}" for id_ in ids]
+    try:
+        *answers, mailmap = _types(repository, [*peeled, "HEAD:.mailmap"])
+    except Damaged:
+        # A partial clone may lack the file; git then gives up where it may not fetch.
+        answers, mailmap = list(_types(repository, peeled)), ("", "missing")
     commits = {id_: answer[0] for id_, answer in zip(ids, answers, strict=True) if answer[1] == "commit"}
     others = [id_ for id_ in ids if id_ not in commits]
     # A tag may name a tree or a blob; only what cannot be read at all is broken.
