@@ -36,8 +36,9 @@ SELECT id, evidence, head, relation, phrase_class, phrase, tail, confidence, val
 FROM evidence WHERE id = ?
 """
 ENDS_OF_NODES = """
-SELECT id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, occurred_at, trust
-FROM json_each(?) AS j CROSS JOIN evidence ON head = j.value AND relation = ? AND ends > 0 WHERE ends = 1 AND active
+SELECT e.id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, occurred_at, trust
+FROM json_each(?) AS j CROSS JOIN evidence AS e ON e.head = j.value AND e.relation = ? AND e.ends > 0
+WHERE e.ends = 1 AND e.active
 """
 FACTS_OF_GROUP = "SELECT fact FROM fact WHERE head = ? AND relation = ? AND phrase_class = ?"
 HOME = """
@@ -136,7 +137,7 @@ class Groups:
             group.members[evidence.id] = member
             self._home[evidence.id] = key
             self._dirty.add(key)
-            if evidence.mode == facts.ENDS:
+            if self._reaches(evidence):
                 self._ends_of(key[0], evidence.relation)[evidence.id] = member
                 self._reach(key, tail)
 
@@ -147,9 +148,13 @@ class Groups:
             return
         member = self._group(key).members.pop(evidence.id, None)
         self._dirty.add(key)
-        if evidence.mode == facts.ENDS and member is not None:
+        if member is not None and self._reaches(evidence):
             self._ends_of(key[0], evidence.relation).pop(evidence.id, None)
             self._reach(key, member.tail)
+
+    def _reaches(self, evidence: Evidence) -> bool:
+        """Say whether evidence may end facts of other classes; where both directions say the same it does not."""
+        return evidence.mode == facts.ENDS and evidence.phrase_class not in self.rules.symmetric
 
     def _reach(self, key: Key, tail: int) -> None:
         """Look again at the groups of other classes that an end reaches."""
@@ -196,7 +201,8 @@ class Groups:
                 heads = orjson.dumps(sorted(self.memory.entity_at(head).nodes)).decode()
                 for row in self.memory.db.execute(ENDS_OF_NODES, (heads, relation)).fetchall():
                     one = Evidence(*row)
-                    found[one.id] = Member(self.memory.node_at(one.tail).entity, one)
+                    if self._reaches(one):
+                        found[one.id] = Member(self.memory.node_at(one.tail).entity, one)
         return found
 
     def _group(self, key: Key) -> Group:

@@ -42,7 +42,7 @@ def translated(path: Path) -> Iterator[None]:
     """Turn what SQLite says of a graph file into our errors; a graph can always be rebuilt."""
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+    except (apsw.CorruptError, apsw.NotADBError) as error:
         raise GraphStale(f"The graph at {path} is damaged: {error}.", remedy=REBUILD) from error
     except apsw.BusyError as error:
         raise StoreLocked(f"The graph at {path} stayed busy.", remedy="Run the command again.") from error
@@ -98,7 +98,10 @@ class Graph:
             self.db.execute("PRAGMA synchronous = NORMAL")
             if not self.db.execute(TABLES).get:
                 create(self.db)
-        layout = self.db.execute(META, ("layout",)).get
+        try:
+            layout = self.db.execute(META, ("layout",)).get
+        except apsw.SQLError as error:
+            raise GraphStale(f"What stands at {self.path} is no graph: {error}.", remedy=REBUILD) from error
         if layout != LAYOUT:
             if isinstance(layout, int) and layout > LAYOUT:
                 raise StoreTooNew(

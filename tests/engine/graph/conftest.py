@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +15,7 @@ from ctxsync.events.envelope import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+    from types import ModuleType
 
 DAY = 86_400_000
 
@@ -188,3 +190,20 @@ def new_log() -> type[FakeLog]:
 @pytest.fixture
 def graph_path(tmp_path: Path) -> Path:
     return tmp_path / "graph.db"
+
+
+def _beside(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"graph_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def reference() -> ModuleType:
+    return _beside("reference")
+
+
+@pytest.fixture(scope="session")
+def streams() -> ModuleType:
+    return _beside("streams")

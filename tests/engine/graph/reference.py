@@ -1,0 +1,164 @@
+"""A second graph, written to be read: every rule applied naively to the raw events up to a position, nothing kept.
+
+It shares with the engine only normal names, dates, and how nodes and entities are named.
+"""
+
+from __future__ import annotations
+
+from ctxsync.engine.graph import nodes, times
+from ctxsync.engine.schema import universal
+
+CLASSES = universal().classes
+
+
+def held(events):
+    """Return {episode: (item, section, source)} and the held note versions, after these events."""
+    seen, shown, first, removed = {}, {}, {}, set()
+    for e in events:
+        p, item = e.payload, e.payload.get("item")
+        if e.type == "source.configured":
+            (removed.add if p["removed"] else removed.discard)(p["name"])
+        elif e.type == "item.observed":
+            shown.setdefault(item, {})[e.source] = e
+            for section in p["sections"]:
+                first.setdefault(section["episode"], (item, section, e.source))
+        elif e.type == "item.sighted":
+            seen.setdefault(item, set()).add((e.source, p["place"]))
+        elif e.type in {"item.unsighted", "item.moved"}:
+            seen.setdefault(item, set()).discard((e.source, p["place"]))
+            if e.type == "item.moved":
+                seen[item].add((e.source, p["to"]))
+    versions = []
+    for item, by in shown.items():
+        latest = max(by.values(), key=lambda k: k.position)
+        sources = {s for s, _ in seen.get(item, ()) if s not in removed}
+        versions += [(source, by.get(source, latest).payload) for source in sorted(sources)]
+    return {s["episode"]: first[s["episode"]] for _, v in versions for s in v["sections"]}, versions
+
+
+def said(events):
+    """Return mentions (node set, name, type, scope, source), statements, and note versions, after these events."""
+    episodes, versions = held(events)
+    trust = {e.payload["name"]: e.payload for e in events if e.type == "source.configured"}
+    adopted = {e.payload["source"]: e.payload["run"] for e in events if e.type == "extraction.adopted"}
+    mentions, statements = [], []
+    for id_, (item, section, source) in episodes.items():
+        runs = [e for e in events if e.type == "episode.extracted" and e.payload["episode"] == id_]
+        wanted = adopted.get(source) or adopted.get("")
+        runs = [e for e in runs if e.payload["run"] == wanted] or runs
+        if not runs:
+            continue
+        tier = 0 if runs[0].payload["run"] == wanted else 1
+        run = max(runs, key=lambda e: (tier and e.payload["tier"], e.position)).payload
+        scope, local = section["thread"] or item, {}
+        for one in run["entities"]:
+            keys = one["keys"] or [nodes.node_of(one["name"], one["type"], scope)]
+            local[one["id"]] = min(keys, key=nodes.rank)
+            mentions.append((frozenset(keys), one["name"], one["type"], scope, source))
+        settings = trust.get(source, {"trust": "others", "identity_keys": []})
+        mine = item.startswith("commit:") and set(settings["identity_keys"]) & set((section["author"] or {}).get("keys", ()))
+        own = settings["trust"] == "own" or mine
+        statements += [(id_, local[r["head"]], local[r["tail"]], r, section["occurred_at"], 2 if own else 1) for r in run["relations"]]
+    return mentions, statements, versions
+
+
+def identities(mentions, versions):
+    """Return a function from node to the node that represents its entity."""
+    notes = [(s, v) for s, v in versions if v["kind"] == "note"]
+    groups = [set(m[0]) for m in mentions] + [{v["item"], *v["keys"]} for _, v in notes]
+    groups += [{f"email:{x['email']}", f"email:{x['old_email']}"} for _, v in versions if v["kind"] == "mailmap" for x in v["attributes"]["entries"]]
+    united: list[set[str]] = []
+    for group in groups:
+        joined = [k for k in united if k & group]
+        united = [k for k in united if not k & group] + [group.union(*joined)]
+    rep = {node: min(g, key=nodes.rank) for g in united for node in g}
+    bears, claims = {}, {}
+    named = [(min(m[0], key=nodes.rank), m[1]) for m in mentions]
+    named += [(f"email:{x['email']}", x["name"]) for _, v in versions if v["kind"] == "mailmap" for x in v["attributes"]["entries"]]
+    for node, name in named:
+        if nodes.is_person_kind(nodes.kind_of(node)) and " " in nodes.normal(name):
+            bears.setdefault(nodes.normal(name), set()).add(rep[node])
+    for source, v in notes:
+        for name in (v["title"], *v["names"]):
+            claims.setdefault(nodes.normal(name), set()).add((rep[v["item"]], source))
+    alone = {n: next(iter(p)) for n, p in bears.items() if len(p) == 1}
+    owner = {n: {k for k, _ in c} for n, c in claims.items()}
+    person: dict[str, set[str]] = {}
+    for name, who in owner.items():
+        for note in who if len(who) == 1 and name in alone else ():
+            person.setdefault(note, set()).add(alone[name])
+
+    def settled(node):
+        if nodes.kind_of(node) == "name":
+            name = node[5:]
+            found = owner[name] if name in owner else {alone[name]} if name in alone else ()
+            node = next(iter(found)) if len(found) == 1 else node
+        node = rep.get(node, node)
+        people = person.get(node, ()) if node.startswith("note:") else ()
+        return next(iter(people)) if len(people) == 1 else node
+
+    def root(node):
+        if not node.startswith("first:"):
+            return settled(node)
+        scope, source = next((m[3], m[4]) for m in mentions if node in m[0])
+        name, fits = node[len(scope) + 7 :], set()
+        for keys, called, type_, where, _ in mentions:
+            other = min(keys, key=nodes.rank)
+            kind, to = nodes.kind_of(other), settled(other)
+            fit = kind == "note" or nodes.is_person_kind(kind) or (kind == "name" and (
+                (type_ == "Person" and " " in nodes.normal(called)) or to != other))
+            if where == scope and fit and nodes.normal(called).split()[0] == name:
+                fits.add(to)
+        if not fits:
+            fits = {settled(note) for note, s in claims.get(name, ()) if s == source}
+            fits = fits if len({note for note, s in claims.get(name, ()) if s == source}) == 1 else set()
+        return next(iter(fits)) if len(fits) == 1 else node
+
+    return root
+
+
+def facts(events, valid, single=lambda name: name in CLASSES and CLASSES[name].single):
+    """Return the facts (head, relation, class, tail; entity ids) that hold at a valid time, after these events."""
+    mentions, statements, versions = said(events)
+    root = identities(mentions, versions)
+    groups, ends = {}, {}
+    for id_, head, tail, r, at, trust in statements:
+        one, two, name = nodes.entity_id(root(head)), nodes.entity_id(root(tail)), r["phrase_class"]
+        if name in CLASSES and CLASSES[name].symmetric:
+            one, two = sorted((one, two))
+        if one == two:
+            continue
+        over = r.get("ends", False)
+        start, stop = times.start_of(r.get("valid_from")), times.end_of(r.get("valid_to"), ends=over)
+        moment = (stop if over else start) if (stop if over else start) is not None else at
+        entry = (moment, over, at, trust, two, start, stop, name)
+        groups.setdefault((one, r["relation"], name), []).append(entry)
+        if over and not (name in CLASSES and CLASSES[name].symmetric):
+            ends.setdefault((one, r["relation"]), []).append(entry)
+    found = set()
+    for (head, relation, name), own in groups.items():
+        foreign = [] if name in CLASSES and CLASSES[name].symmetric else [e for e in ends.get((head, relation), ()) if e[7] != name and e[4] in {k[4] for k in own}]
+        standing: dict[str, list] = {}  # tail: trust, start, end, the end's trust
+        for moment, over, _, trust, tail, start, stop, cls in sorted(own + foreign, key=lambda k: k[:4]):
+            span = standing.get(tail)
+            if over and cls == name and span is None:
+                standing[tail] = [trust, min(start if start is not None else moment, moment), moment, trust]
+            if over:
+                if span and span[1] < moment < (span[2] or 1e18) and trust >= span[0]:
+                    span[2:4] = moment, trust
+                continue
+            if span is None or (span[2] is not None and span[2] <= moment):
+                if span and span[1] <= valid < span[2]:
+                    found.add((head, relation, name, tail))
+                span = standing[tail] = [0, moment, None, 0]
+            span[0] = max(span[0], trust)
+            if stop is not None and stop > span[1] and trust >= span[3]:
+                span[2:4] = stop, trust
+            for other, gone in standing.items() if single(name) else ():
+                if other != tail and (gone[2] is None or gone[2] > moment) and trust >= gone[0]:
+                    gone[2:4] = moment, trust
+        for tail, span in standing.items():
+            if span[1] <= valid and (span[2] is None or span[2] > valid):
+                found.add((head, relation, name, tail))
+    return found
+

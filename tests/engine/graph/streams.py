@@ -1,0 +1,129 @@
+"""Random histories of a few items whose names, people and facts collide as much as they can."""
+
+from __future__ import annotations
+
+from ctxsync.connectors.base import digest
+
+DAY = 86_400_000
+PEOPLE = ["Robin Vale", "robin vale", "Robin", "Nadia Rahn", "Nadia", "Tom Okafor", "Tom", "Robin Stone"]
+THINGS = [("Acme", "Organization"), ("Globex", "Organization"), ("Initech", "Organization"), ("Kafka", "Artifact"),
+          ("kafka", "Concept"), ("Postgres", "Artifact"), ("Orders Service", "Artifact"), ("Lisbon", "Place")]  # fmt: skip
+KEYED = [("Robin Vale", ["email:robin@example.com"]), ("R. Vale", ["email:robin@example.com", "email:rv@example.com"]),
+         ("Robin Vale", ["email:other@example.com"]), ("Nadia Rahn", ["email:nadia@example.com"]),
+         ("nadia", ["email:nadia@example.com"]), ("Tom Okafor", ["email:tom@example.com", "slack:T1:U2"])]  # fmt: skip
+TITLES = ["Robin Vale", "Robin", "Nadia", "Kafka", "Acme", "Orders Service", "Tom Okafor", "Standup", "Acme"]
+DATES = [None, None, None, "2023", "2024-03", "2024-Q2", "2024-05-06", "2025"]
+BASE = 1_700_000_000_000
+
+
+def extraction(log, rng, item, key, text, source, run, tier):
+    entities, local = [], []
+    for n in range(rng.randint(1, 5)):
+        kind = rng.random()
+        if kind < 0.45:
+            entities.append((f"e{n}", rng.choice(PEOPLE), "Person"))
+        elif kind < 0.6:
+            name, keys = rng.choice(KEYED)
+            entities.append((f"e{n}", name, "Person", keys))
+        elif kind < 0.7 and item.startswith("note:"):
+            entities.append((f"e{n}", rng.choice(TITLES), "Concept", [item]))
+        else:
+            entities.append((f"e{n}", *rng.choice(THINGS)))
+        local.append(f"e{n}")
+    classes = rng.sample(["employment", "membership", "residence", "dependency", "datastore", "association", "work"], 3)
+    relations = [
+        (
+            rng.choice(local),
+            name,
+            rng.choice(local),
+            {
+                "ends": rng.random() < 0.25,
+                "valid_from": rng.choice(DATES),
+                "valid_to": rng.choice(DATES) if rng.random() < 0.3 else None,
+                "confidence": rng.choice([0.5, 0.7, 0.9, 1.0]),
+                "quote": f"{text}{name}",
+            },
+        )
+        for name in classes[: rng.randint(0, 3)]
+    ]
+    log.extract(item, key, text, entities, relations, run=run, tier=tier, source=source)
+
+
+def stream(new_log, rng, n):
+    """Return the events of one item, in their order."""
+    log = new_log()
+    kind = rng.choice(["note", "note", "note", "commit", "mailmap"])
+    item = f"{kind}:{n:02d}"
+    sources = ["vault"] if kind == "note" else rng.sample(["code", "fork"], rng.randint(1, 2))
+    at = BASE + rng.randint(-400, 400) * DAY + n * 1000
+    if kind == "mailmap":
+        entries = [{"name": "Robin Vale", "email": "robin@example.com", "old_name": "", "old_email": "other@example.com"}]
+        log.observe(item, {"": "map"}, kind=kind, source=sources[0], attributes={"entries": entries})
+        log.sight(item, source=sources[0])
+        if rng.random() < 0.5:
+            log.unsight(item, source=sources[0])
+        return log.events
+    known = []
+    for step in range(rng.randint(2, 7)):
+        source = rng.choice(sources)
+        action = rng.random()
+        if step == 0 or action < 0.3:
+            sections = {f"s{k}": f"text {rng.randint(0, 2)} of {n}" for k in range(rng.randint(1, 2))}
+            author = None
+            if kind == "commit":
+                name, keys = rng.choice(KEYED)
+                author = {"name": name, "keys": keys}
+            aliases = [rng.choice(PEOPLE)] if kind == "note" and rng.random() < 0.3 else []
+            keys = [rng.choice(KEYED)[1][0]] if kind == "note" and rng.random() < 0.2 else []
+            log.observe(item, sections, title=rng.choice(TITLES), kind=kind, source=source, at=at + step * 10, names=aliases,
+                        keys=keys, author=author)  # fmt: skip
+            for k, section in enumerate(log.events[-1].payload["sections"]):
+                section["occurred_at"] += k
+                author and section.update(episode=digest(section["episode"], author["keys"]))
+            known += [s for s in log.events[-1].payload["sections"]]
+            if step == 0:
+                log.sight(item, source=source)
+        elif action < 0.45:
+            log.sight(item, rng.choice(["a", "b"]), source=source)
+        elif action < 0.6:
+            log.unsight(item, rng.choice(["", "a", "b"]), source=source)
+        elif action < 0.7:
+            log.add("item.moved", {"item": item, "place": f"{item}.md", "to": rng.choice(["a", "b"])}, source=source)
+        if known and rng.random() < 0.8:
+            section = rng.choice(known)
+            run, tier = rng.choice([("r1", 1), ("r2", 2), ("r0", 0)])
+            extraction(log, rng, item, section["key"], section["text"], source, run, tier)
+            log.events[-1].payload["episode"] = section["episode"]
+    return log.events
+
+
+def streams(new_log, rng, count):
+    """Return independent streams of events: those of items, of sources, of decisions about runs."""
+    found = [stream(new_log, rng, n) for n in range(count)]
+    log = new_log()
+    log.source("vault", trust="own")
+    found.append(log.events)
+    log = new_log()
+    log.source("code", trust="others", keys=["email:robin@example.com"])
+    if rng.random() < 0.5:
+        log.source("code", trust="others", keys=["email:nadia@example.com"])
+    found.append(log.events)
+    if rng.random() < 0.4:
+        log = new_log()
+        log.add("extraction.adopted", {"run": rng.choice(["r0", "r1"]), "source": rng.choice(["", "vault"])}, source="ctxsync")
+        found.append(log.events)
+    return found
+
+
+def woven(new_log, rng, found, ending=()):
+    """Return a log of the streams in a random order that keeps each stream's own; a source may go, and return, last."""
+    log = new_log()
+    order = [n for n, events in enumerate(found) for _ in events]
+    rng.shuffle(order)
+    left = [list(events) for events in found]
+    for n in order:
+        event = left[n].pop(0)
+        log.add(event.type, event.payload, source=event.source, subject=event.subject, at=event.occurred_at)
+    for trust in ending:
+        log.source("code", trust=trust or "others", removed=not trust)
+    return log
