@@ -6,7 +6,7 @@ deletions, in bounded batches, each with the cursor patch that covers it.
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import Batch, Options, Stream
@@ -39,7 +39,7 @@ class NotesConnector:
         if not isinstance(path, str) or not path:
             raise ConfigError(f"The source `{name}` has no `path`.", remedy="Add it to config.toml.")
         self.name = name
-        self.root = os.path.normpath(path)
+        self.root = str(Path(path))
         self.options = options
         self.degraded = ""
         self._include = compile_globs(_lines(settings.get("include")), "include")
@@ -56,9 +56,6 @@ class NotesConnector:
         Raises `Unavailable` when the vault cannot be listed, and `SuspiciousDeletion` after everything else when too
         much vanished; either way no deletion is recorded.
         """
-        if not os.path.isdir(self.root):
-            what = "is not a folder" if os.path.lexists(self.root) else "does not exist"
-            raise self._unavailable(f"{self.root} {what}.")
         ledger = Ledger(stream.source, cursor or {})
         listing = walk(
             self._disk,
@@ -68,9 +65,11 @@ class NotesConnector:
             exclude=self._exclude,
             rules_before=ledger.rules(),
         )
-        if "" in listing.unreadable:
+        if "" in listing.unreadable:  # missing, not a folder, not mounted, not ours
             raise self._unavailable(f"{self.root} cannot be listed: {listing.unreadable['']}.")
-        yield from Pass(self.name, self.root, self._disk, self.options, listing, ledger).run()
+        yield from Pass(
+            self.name, self.root, disk=self._disk, options=self.options, listing=listing, ledger=ledger
+        ).run()
 
     def watch(self, wake: Callable[[Stream], None]) -> AbstractContextManager[None]:
         """Wake when something in the vault changed; `degraded` says why this is by polling, where it is."""

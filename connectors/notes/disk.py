@@ -9,6 +9,7 @@ import stat
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from ctxsync.errors import BadItem
 
@@ -65,7 +66,7 @@ class Disk:
 
     def stat(self, path: str) -> os.stat_result:
         """Return the stat of what a path leads to; raises OSError."""
-        return os.stat(path)
+        return Path(path).stat()
 
     def is_placeholder(self, path: str, found: os.stat_result) -> bool:
         """Say whether a file's bytes are elsewhere (iCloud): it has a size and no block.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol
 
 import yaml
 
@@ -102,15 +102,15 @@ def _parse(text: str) -> Json:
                 raise _Unusable
             if open_nodes and isinstance(open_nodes[-1][0], dict) and key is None:
                 raise _Unusable  # a list or a mapping as a key
-            node = {} if isinstance(event, yaml.MappingStartEvent) else []
-            open_nodes.append((node, key, count, event.start_mark.index))
+            node: list[Json] | dict[str, Json] = {} if isinstance(event, yaml.MappingStartEvent) else []
+            open_nodes.append((node, key, count, _index(event.start_mark)))
             if event.anchor:
                 anchors[event.anchor] = (node, OPEN)
             key = None
             continue
         if isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             node, key, before, start = open_nodes.pop()
-            value = _wikilink(node, text, start, event.end_mark.index)
+            value = _wikilink(node, text, start, _index(event.end_mark))
             for name, (held, size) in anchors.items():
                 if size == OPEN and held is node:
                     anchors[name] = (value, count - before)
@@ -120,7 +120,7 @@ def _parse(text: str) -> Json:
             if event.anchor:
                 anchors[event.anchor] = (value, 1)
         elif isinstance(event, yaml.AliasEvent):
-            value, size = anchors.get(event.anchor, (None, OPEN))
+            value, size = anchors.get(event.anchor or "", (None, OPEN))
             if size == OPEN:
                 raise _Unusable  # an alias inside what it names
             count += size
@@ -144,8 +144,16 @@ def _parse(text: str) -> Json:
     return root
 
 
+class _Mark(Protocol):
+    index: int
+
+
+def _index(mark: _Mark | None) -> int:
+    return 0 if mark is None else mark.index
+
+
 def _scalar(event: yaml.ScalarEvent, *, as_key: bool) -> Json:
-    text = cast("str", event.value).replace("\0", "\ufffd")
+    text = event.value.replace("\0", "\ufffd")
     text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # "\\ud800" is a valid YAML escape
     if as_key or not event.implicit[0]:  # quoted, block or tagged
         return text

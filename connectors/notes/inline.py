@@ -83,7 +83,7 @@ def merge(ranges: list[Range]) -> tuple[Range, ...]:
 
 
 def wikilink(inner: str) -> tuple[str, str, str]:
-    """Return target, label and heading of what stands between `[[` and `]]`; in tables the bar is written `\\|`."""
+    """Return target, label and heading of what stands between `[[` and `]]`; in tables the bar is escaped."""
     target, _, label = inner.partition("|")
     target, _, heading = target.removesuffix("\\").partition("#")
     return target.strip(), label.strip(), heading.strip().removeprefix("^")

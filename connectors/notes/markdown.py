@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-
 from markdown_it import MarkdownIt
 
 from ctxsync.connectors.notes.inline import Inline, Range, plain_heading, scan
 from ctxsync.connectors.notes.sections import Outline, housekeeping, line_starts
-
 
 MAX_NESTING = 100  # blocks in blocks; deeper text stays text of the innermost one
 

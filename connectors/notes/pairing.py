@@ -83,17 +83,20 @@ def pair(
             if path not in taken and path != source and new[path].digest == old[source].digest != "":
                 move(source, path)
                 break
-    # Then what is free to go, and what that displaces.
+    # Then what is free to go, and what that displaces: first all that keep their file name, then the others.
     free = sorted(path for path in {*gone, *(taken & changed.keys())} if path not in moves)
-    for source in free:
-        if source in moves or not old[source].digest:
-            continue
-        key = old[source].digest
-        target = first_free(by_name.get((key, _name(source)), [])) or first_free(by_content.get(key, []))
-        if target is not None and target != source:
-            move(source, target)
-            if target in changed and target not in moves:
-                free.append(target)
+    for only_named in (True, False):
+        for source in free:
+            key = old[source].digest
+            if source in moves or not key:
+                continue
+            target = first_free(by_name.get((key, _name(source)), []))
+            if target is None and not only_named:
+                target = first_free(by_content.get(key, []))
+            if target is not None and target != source:
+                move(source, target)
+                if target in changed and target not in moves:
+                    free.append(target)
     for cycle in _cycles(changed, by_content, moves, taken):
         for source, target in cycle.items():
             move(source, target)

@@ -45,7 +45,7 @@ class Pass:
         ledger: The cursor.
     """
 
-    def __init__(self, source: str, root: str, disk: Disk, options: Options, listing: Listing, ledger: Ledger) -> None:
+    def __init__(self, source: str, root: str, *, disk: Disk, options: Options, listing: Listing, ledger: Ledger) -> None:
         self.source, self.root, self.disk, self.options = source, root, disk, options
         self.listing, self.ledger = listing, ledger
         self.changes: list[Change] = []
@@ -226,7 +226,7 @@ class Pass:
             entry = self.ledger.entry(path)
             if entry is None:
                 continue
-            reason = "excluded" if os.path.lexists(os.path.join(self.root, path)) else "deleted"
+            reason = "excluded" if os.path.lexists(f"{self.root}/{path}") else "deleted"
             self.changes.append(Unsighted(entry.item, path, reason))
             self.ledger.leave(path, deleted=True)
             if number % BATCH_FILES == 0:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import Link, Section, digest
@@ -127,7 +128,7 @@ def _ranges(text: str, starts: list[int], outline: Outline) -> Iterator[tuple[tu
     count = len(starts) - 1
     edges = [(0, 0, ""), *outline.headings, (count, 0, "")]
     empty = True
-    for (first, level, title), (last, _, _) in zip(edges, edges[1:], strict=False):
+    for (first, level, title), (last, _, _) in pairwise(edges):
         if level:
             path = [(above, name) for above, name in path if above < level] + [(level, title)]
         while first < last and not text[starts[first] : starts[first + 1] - 1].strip():

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
@@ -81,9 +82,8 @@ class _Handler(FileSystemEventHandler):
             self.note()
 
     def _matters(self, path: str) -> bool:
-        below = os.path.relpath(path, self.root)
-        parts = below.split(os.sep)
-        return below == "." or parts[-1] in (".gitignore", ".ctxsyncignore") or not any(map(is_temporary, parts))
+        parts = Path(os.path.relpath(path, self.root)).parts
+        return not parts or parts[-1] in (".gitignore", ".ctxsyncignore") or not any(map(is_temporary, parts))
 
 
 @contextmanager
@@ -103,7 +103,8 @@ def watching(
     """
     changed = threading.Condition()
     stopped = False
-    watcher: Watching | None = observer()
+    watcher = observer()
+    started = False
     clockwork = Debounce(time.monotonic(), SAFETY)
 
     def note() -> None:
@@ -114,8 +115,8 @@ def watching(
     try:
         watcher.schedule(_Handler(root, note), root, recursive=True)
         watcher.start()
+        started = True
     except (OSError, RuntimeError) as error:
-        watcher = None
         clockwork = Debounce(time.monotonic(), POLL)
         report(f"The folder is looked at every {POLL:.0f} seconds, for it cannot be watched: {error}")
 
@@ -138,6 +139,6 @@ def watching(
             stopped = True
             changed.notify()
         thread.join()
-        if watcher is not None:
+        if started:
             watcher.stop()
             watcher.join()
