@@ -50,9 +50,7 @@ class Chain:
         self._structural = Structural(schema)
         self._tiers = tuple(tiers)
         self.model = "+".join(tier.model for tier in (self._structural, *self._tiers))
-        self.run = digest(
-            CODE_VERSION, self.model, schema.digest, list(identity.names), list(identity.keys)
-        )[:16]
+        self.run = digest(CODE_VERSION, self.model, schema.digest, list(identity.names), list(identity.keys))[:16]
 
     def extract(self, episodes: Sequence[Episode]) -> Iterator[tuple[Extraction, list[ExtractionFailure]]]:
         """Yield, for each episode in order, what the chain made of it and which tiers failed."""
@@ -77,9 +75,7 @@ class Chain:
             yield result, failed
 
 
-def _guarded(
-    above: Iterator[Extraction | ExtractionError], count: int
-) -> Iterator[Extraction | ExtractionError]:
+def _guarded(above: Iterator[Extraction | ExtractionError], count: int) -> Iterator[Extraction | ExtractionError]:
     """Pass on what a tier yields; where it gives up altogether, every episode left fails with its reason."""
     done = 0
     try:
@@ -92,13 +88,15 @@ def _guarded(
 
 def merged(lower: Extraction, upper: Extraction) -> Extraction:
     """Return what both tiers found: the lower tier's statements first, and a repetition of one left out."""
+    better = {entity.id: entity for entity in upper.entities}
     known = {entity.id for entity in lower.entities}
     stated = {(r.head, r.relation, r.phrase_class, r.tail, r.ends) for r in lower.relations}
     return Extraction(
         episode=lower.episode,
         tier=upper.tier,
         model=f"{lower.model}+{upper.model}",
-        entities=lower.entities + [entity for entity in upper.entities if entity.id not in known],
+        entities=[better.get(entity.id, entity) for entity in lower.entities]
+        + [entity for entity in upper.entities if entity.id not in known],
         relations=lower.relations
         + [r for r in upper.relations if (r.head, r.relation, r.phrase_class, r.tail, r.ends) not in stated],
         invalidates=lower.invalidates + upper.invalidates,

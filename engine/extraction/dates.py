@@ -37,7 +37,9 @@ _ROLES = {
     "at": r"on|in|at|during|by|around|about|back in|early|late|mid|around|this|of|the|at the (?:start|end|beginning) of",
 }
 _ROLE = re.compile(
-    r"\b(?:" + "|".join(f"(?P<{role}>{words})" for role, words in _ROLES.items()) + r")[\s-]+(?:early |late |mid-?|the )?$",
+    r"\b(?:"
+    + "|".join(f"(?P<{role}>{words})" for role, words in _ROLES.items())
+    + r")[\s-]+(?:early |late |mid-?|the )?$",
     re.IGNORECASE,
 )
 _DATE = re.compile(
@@ -62,7 +64,9 @@ _DATE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # Words that are dates only where something in front says so.
-_NEEDS_ROLE = re.compile(r"^(?:may|march|mar|mar\.|sun|sat|wed|q[1-4]|jan|dec|sept?|mon|fri|(?:19|20)\d\d)$", re.IGNORECASE)
+_NEEDS_ROLE = re.compile(
+    r"^(?:may|march|mar|mar\.|sun|sat|wed|q[1-4]|jan|dec|sept?|mon|fri|(?:19|20)\d\d)$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

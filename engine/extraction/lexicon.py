@@ -67,6 +67,10 @@ class Lexicon:
                     if verb:
                         self._by_verb.setdefault(verb, []).append((key, match))
 
+    def verbs(self) -> frozenset[str]:
+        """Return the base forms that phrases rest on, the verbs first of all; `be` and `have` among them."""
+        return frozenset(self._by_verb) | {"be", "have"}
+
     @staticmethod
     def lemmas(words: Sequence[str]) -> list[str]:
         """Return the base form of each word: `worked` and `works` are `work`, any form of be is `be`."""

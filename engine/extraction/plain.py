@@ -68,6 +68,7 @@ class Block:
         kind: `paragraph` or `item`.
         label: What stands before the colon of a `Key: value` line; the text is then the value.
         open_task: It is an unticked task: a plan, not a fact.
+        implied: Its subject was left out and put in for the parse.
         anchors: Links and code spans, in order.
     """
 
@@ -75,6 +76,7 @@ class Block:
     kind: str = "paragraph"
     label: str = ""
     open_task: bool = False
+    implied: bool = False
     anchors: list[Anchor] = field(default_factory=list)
     _plain: list[int] = field(default_factory=list)
     _source: list[int] = field(default_factory=list)
@@ -87,6 +89,18 @@ class Block:
             self._source.append(source)
             self._length.append(len(text) if length is None else length)
             self.text += text
+
+    def completed(self, subject: str) -> Block:
+        """Return the block with a subject put before its first word, which loses its capital."""
+        block = Block(kind=self.kind, label=self.label, open_task=self.open_task, implied=True)
+        block.add(subject, self._source[0] if self._source else 0, 0)
+        shift = len(subject)
+        block.text += self.text[:1].lower() + self.text[1:]
+        block._plain += [position + shift for position in self._plain]  # noqa: SLF001  # its own class
+        block._source += self._source  # noqa: SLF001
+        block._length += self._length  # noqa: SLF001
+        block.anchors = [Anchor(a.start + shift, a.end + shift, a.name, a.kind) for a in self.anchors]
+        return block
 
     def source(self, start: int, end: int) -> tuple[int, int]:
         """Return the episode's span that a span of the block stands for; the ends are those of its characters."""
@@ -254,6 +268,8 @@ def _part(block: Block, start: int, stop: int) -> Block:
         first, last = block.source(position, position + 1)
         part.add(block.text[position], first, last - first)
     part.anchors = [
-        Anchor(a.start - start, a.end - start, a.name, a.kind) for a in block.anchors if start <= a.start and a.end <= stop
+        Anchor(a.start - start, a.end - start, a.name, a.kind)
+        for a in block.anchors
+        if start <= a.start and a.end <= stop
     ]
     return part

@@ -25,8 +25,34 @@ _WIKILINK = re.compile(r"\[\[([^\]|#\n]+)(?:#[^\]|\n]*)?(?:\|[^\]\n]*)?\]\]")
 _DATED_TITLE = re.compile(r"^\d{4}[-_.]?\d{2}[-_.]?\d{2}\b")
 # Properties about the note itself, or its place in a tool, say nothing about the world.
 _NOT_STATEMENTS = frozenset(
-    {"tags", "tag", "aliases", "alias", "title", "type", "id", "uid", "created", "updated", "modified", "date", "cssclass"}
-    | {"cssclasses", "publish", "permalink", "draft", "layout", "banner", "icon", "status", "template", "email", "emails"}
+    {
+        "tags",
+        "tag",
+        "aliases",
+        "alias",
+        "title",
+        "type",
+        "id",
+        "uid",
+        "created",
+        "updated",
+        "modified",
+        "date",
+        "cssclass",
+    }
+    | {
+        "cssclasses",
+        "publish",
+        "permalink",
+        "draft",
+        "layout",
+        "banner",
+        "icon",
+        "status",
+        "template",
+        "email",
+        "emails",
+    }
 )
 _TYPES = {
     "Person": "person people contact human author",
@@ -93,7 +119,13 @@ class _Found:
 def note_type(attributes: Mapping[str, Json], tags: Sequence[str], place: str = "") -> str:
     """Return the entity type that a note's `type` property, its tags or its folder give its topic; else `Concept`."""
     stated = attributes.get("type", attributes.get("category", attributes.get("kind")))
-    words = [stated] if isinstance(stated, str) else [word for word in stated or () if isinstance(word, str)] if isinstance(stated, list) else []
+    words = (
+        [stated]
+        if isinstance(stated, str)
+        else [word for word in stated or () if isinstance(word, str)]
+        if isinstance(stated, list)
+        else []
+    )
     folder = place.rsplit("/", 2)[-2] if "/" in place else ""
     for text in (*words, *tags, folder):
         for word in re.findall(r"[a-z]+", str(text).lower()):
@@ -141,7 +173,12 @@ def _note(found: _Found, episode: Episode, lexicon: Lexicon) -> None:
 
 def is_file(title: str) -> bool:
     """Say whether a link's target is an attachment rather than a note."""
-    return re.search(r"\.(?:png|jpe?g|gif|svg|webp|pdf|mp[34]|wav|m4a|mov|canvas|csv|xlsx?|docx?|zip)$", title, re.IGNORECASE) is not None
+    return (
+        re.search(
+            r"\.(?:png|jpe?g|gif|svg|webp|pdf|mp[34]|wav|m4a|mov|canvas|csv|xlsx?|docx?|zip)$", title, re.IGNORECASE
+        )
+        is not None
+    )
 
 
 def _property(found: _Found, about: Entity, key: str, value: Json, lexicon: Lexicon) -> None:
@@ -169,7 +206,11 @@ def property_names(value: Json) -> Iterator[tuple[str, bool]]:
         links = _WIKILINK.findall(inner)
         if links:
             yield from ((link.rsplit("/", 1)[-1].strip(), True) for link in links)
-        elif re.search(r"[A-Za-z]", inner) and "://" not in inner and not inner.lower() in ("true", "false", "yes", "no", "none"):
+        elif (
+            re.search(r"[A-Za-z]", inner)
+            and "://" not in inner
+            and not inner.lower() in ("true", "false", "yes", "no", "none")
+        ):
             yield inner.strip(), isinstance(item, list)
 
 

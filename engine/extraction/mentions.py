@@ -1,0 +1,359 @@
+"""What a parsed block names: links, names, technical terms and noun phrases, with votes for their types.
+
+A mention is strong when markup, a name's shape, a list of known names or a telling head noun speak for it; the others
+are kept as weak ones that only a certain statement may use. The language model's labels are votes among others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ctxsync.engine.extraction import gazetteer as g
+from ctxsync.engine.extraction.words import lemma
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxsync.engine.extraction.dates import Stated
+    from ctxsync.engine.extraction.plain import Block
+
+STRONG = 0.8
+
+_NOUN = ("NN", "NNS", "NNP", "NNPS")
+_INNER = {
+    "compound",
+    "amod",
+    "nmod",
+    "nummod",
+    "advmod",
+    "npadvmod",
+    "quantmod",
+    "poss",
+    "punct",
+    "det",
+    "appos",
+    "ccomp",
+}
+_STOP_TAGS = {
+    "DT",
+    "PDT",
+    "WDT",
+    "PRP$",
+    "WP$",
+    "CC",
+    "IN",
+    ",",
+    "-LRB-",
+    "-RRB-",
+    "``",
+    "''",
+    ":",
+    "TO",
+    "RB",
+    "WRB",
+    "PRP",
+    ".",
+    "_SP",
+}
+_TECH_SHAPE = re.compile(
+    r"^(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w+_\w[\w_]*|[A-Za-z]+-?\d[\w.]*|\w+\.(?:js|py|io|ts|rs|go|net)|\w+::\w+.*)$"
+)
+_SELF = {"i": "self", "me": "self", "myself": "self", "we": "we", "us": "we", "ourselves": "we"}
+_PRONOUNS = {"he": "he", "him": "he", "she": "she", "her": "she", "they": "they", "them": "they", "it": "it"}
+# Votes of the model's labels. On names it has not seen, GPE, ORG and PERSON are near a coin's toss, hence the spread.
+_LABELS: dict[str, dict[str, float]] = {
+    "PERSON": {"Person": 0.4, "Organization": 0.15, "Artifact": 0.15},
+    "ORG": {"Organization": 0.4, "Artifact": 0.2, "Person": 0.1},
+    "GPE": {"Place": 0.3, "Organization": 0.25, "Artifact": 0.1},
+    "LOC": {"Place": 0.5},
+    "FAC": {"Place": 0.4, "Organization": 0.2},
+    "PRODUCT": {"Artifact": 0.5},
+    "WORK_OF_ART": {"Artifact": 0.4},
+    "LAW": {"Artifact": 0.3, "Concept": 0.3},
+    "EVENT": {"Event": 0.6},
+    "LANGUAGE": {"Concept": 0.5},
+}
+_LOCATIVE = {"in", "near", "to", "around", "from", "outside", "across"}
+
+
+@dataclass(slots=True)
+class Mention:
+    """Something named at a place in a block.
+
+    Args:
+        start: First token.
+        end: One past the last token.
+        head: The token that its phrase hangs on.
+        name: As the graph should show it: no article, a link's target for its label.
+        kind: `name`, `noun`, `role` (a person by what they do), `pronoun`, `self` or `we`.
+        votes: Evidence by entity type, 0 to about 1.
+        strength: 0 to 1; from `STRONG` on it stands without a statement.
+        linked: Markup names it.
+        owner: Head token of its possessor (`Acme's CEO`), -1 for none.
+        mine: `my`, `our` … stands before it.
+        definite: `the` or the like stands before it.
+        roles: Role words before the name (`sister`, `CTO`).
+    """
+
+    start: int
+    end: int
+    head: int
+    name: str
+    kind: str
+    votes: dict[str, float] = field(default_factory=dict)
+    strength: float = 0.4
+    linked: bool = False
+    owner: int = -1
+    mine: str = ""
+    definite: bool = False
+    roles: tuple[str, ...] = ()
+
+    @property
+    def type(self) -> str:
+        """The type with the most votes; `Concept`, the type of anything ambiguous, without one."""
+        best = max(sorted(self.votes), key=lambda name: self.votes[name], default="Concept")
+        return best if self.votes.get(best, 0) >= 0.25 else "Concept"
+
+    @property
+    def technical(self) -> str:
+        """The kind of technical thing its name is known for (`database`, `platform` …), empty if none."""
+        return g.TECHNICAL.get(self.name.lower(), "")
+
+
+class Found:
+    """The mentions of a block, by token."""
+
+    def __init__(self, mentions: Sequence[Mention], size: int) -> None:
+        self.all = sorted(mentions, key=lambda mention: (mention.start, mention.end))
+        self._at: list[Mention | None] = [None] * size
+        for mention in self.all:
+            for index in range(mention.start, mention.end):
+                self._at[index] = mention
+
+    def at(self, token: int) -> Mention | None:
+        """Return the mention that a token belongs to."""
+        return self._at[token] if 0 <= token < len(self._at) else None
+
+
+def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
+    """Return what a block names.
+
+    Args:
+        doc: The block, tagged, parsed and labelled by spaCy.
+        block: What it was made of.
+        dates: Dates stated in its text: they are not things.
+    """
+    taken: list[bool] = [False] * len(doc)
+    found: list[Mention] = []
+    for anchor in block.anchors:
+        span = doc.char_span(anchor.start, anchor.end, alignment_mode="expand")
+        if span is None or len(span) == 0 or any(taken[span.start : span.end]):
+            continue
+        mention = Mention(
+            span.start, span.end, span.root.i, anchor.name, "name", strength=1.0, linked=anchor.kind == "link"
+        )
+        _vote_name(mention, anchor.name.split(), doc, code=anchor.kind == "code")
+        found.append(mention)
+        _take(taken, span.start, span.end)
+    for stated in dates:
+        span = doc.char_span(stated.start, stated.end, alignment_mode="expand")
+        if span is not None:
+            _take(taken, span.start, span.end)
+    labels = {index: ent for ent in doc.ents for index in range(ent.start, ent.end)}
+    for index in range(len(doc) - 1, -1, -1):
+        token = doc[index]
+        if taken[index]:
+            continue
+        pronoun = _pronoun(token)
+        if pronoun:
+            found.append(Mention(index, index + 1, index, token.text, pronoun))
+            taken[index] = True
+        elif token.tag_ in _NOUN or (
+            index in labels and token.tag_ not in _STOP_TAGS and labels[index].label_ in _LABELS
+        ):
+            mention = _phrase(doc, index, taken, labels)
+            _take(taken, mention.start, mention.end)
+            if mention.name:
+                found.append(mention)
+    return Found(found, len(doc))
+
+
+def _take(taken: list[bool], start: int, end: int) -> None:
+    taken[start:end] = [True] * (end - start)
+
+
+def _pronoun(token: Any) -> str:
+    lower = token.lower_
+    if token.tag_ != "PRP":
+        return ""
+    return _SELF.get(lower) or ("pronoun" if lower in _PRONOUNS else "")
+
+
+def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) -> Mention:
+    """Read the noun phrase that ends at token `last`."""
+    start = last
+    while start > 0 and not taken[start - 1] and _inside(doc, start - 1, start, last):
+        start -= 1
+    before = doc[start - 1] if start else None
+    mention = Mention(start, last + 1, last, "", "noun")
+    if before is not None:
+        if before.tag_ == "PRP$":
+            mention.mine = before.lower_
+        elif before.tag_ == "POS" and start > 1:
+            mention.owner = start - 2
+        elif before.tag_ == "DT":
+            mention.definite = before.lower_ in ("the", "this", "that", "these", "those")
+    words = [doc[i].text for i in range(start, last + 1)]
+    if _is_name(doc, last, labels):
+        first = last
+        while first > start and _name_part(doc, first - 1):
+            first -= 1
+        roles = [doc[i].lower_ for i in range(start, first)]
+        while first < last and doc[first].lower_ in g.ROLES and doc[first].lower_ not in g.TITLES:
+            roles.append(doc[first].lower_)
+            first += 1
+        mention.roles = tuple(role for role in roles if role in g.ROLES)
+        mention.start, mention.kind, mention.strength = first, "name", 1.0
+        words = [doc[i].text for i in range(first, last + 1)]
+        if _common_head(doc, last, words):
+            mention.kind, mention.strength = "noun", STRONG
+    else:
+        while len(words) > 1 and words[0].lower() in g.VAGUE:
+            words, mention.start = words[1:], mention.start + 1
+        _weigh_noun(mention, words)
+    mention.name = _joined(doc, mention.start, last + 1)
+    if mention.kind == "name" and len(words) == 1 and len(words[0]) < 2:
+        mention.name = ""
+    if mention.name:
+        _vote_name(mention, words, doc)
+        _vote_label(mention, doc, labels.get(last))
+    return mention
+
+
+def _inside(doc: Any, index: int, start: int, last: int) -> bool:
+    """Say whether the token before a phrase belongs to it."""
+    token = doc[index]
+    if token.tag_ in _STOP_TAGS or token.tag_ == "POS" or token.is_punct and token.text != "-":
+        return False
+    if token.tag_ in ("VBZ", "VBD", "VBP", "VB", "MD"):
+        return False
+    if token.text == "-" or (index + 1 < len(doc) and doc[index + 1].text == "-"):
+        return index > 0 and not token.whitespace_
+    if token.head.i == index or not start <= token.head.i <= last:
+        return False
+    return token.dep_ in _INNER and not (token.tag_ in _NOUN and token.dep_ == "ccomp")
+
+
+def _is_name(doc: Any, index: int, labels: dict[int, Any]) -> bool:
+    """Say whether a phrase's last token is a name rather than a common noun."""
+    token = doc[index]
+    text, lower = token.text, token.lower_
+    if (
+        lower in g.TECHNICAL
+        and (text != lower or token.tag_.startswith("NNP") or len(lower) > 4)
+        and lower not in g.ROLES
+    ):
+        return True
+    if _TECH_SHAPE.match(text):
+        return True
+    if not text[:1].isupper():
+        return False
+    if not token.is_sent_start or (index > 0 and doc[index - 1].tag_.startswith("NNP")):
+        return token.tag_.startswith("NNP") or index in labels or text[1:2].islower()
+    if token.tag_.startswith("NNP") or lower in g.GIVEN_NAMES or lower in g.PLACES:
+        return lower not in g.HEADS or index in labels
+    return index in labels and labels[index].label_ in _LABELS and lower not in g.HEADS
+
+
+def _name_part(doc: Any, index: int) -> bool:
+    text = doc[index].text
+    return (
+        text[:1].isupper()
+        or text.lower() in g.TITLES
+        or text[:1].isdigit()
+        or text in ("-", "&", "'")
+        or (text.lower() in ("of", "de", "van", "von", "di") and index > 0 and doc[index - 1].text[:1].isupper())
+    )
+
+
+def _common_head(doc: Any, last: int, words: Sequence[str]) -> bool:
+    """Say whether a name's last word is a common noun in capitals because it starts a sentence (`Project`)."""
+    return len(words) == 1 and doc[last].lower_ in g.HEADS and doc[last].lower_ not in g.TECHNICAL
+
+
+def _weigh_noun(mention: Mention, words: Sequence[str]) -> None:
+    head = words[-1].lower()
+    base = head if head in g.HEADS else lemma(head)
+    if head in g.ROLES or base in g.ROLES:
+        mention.kind, mention.strength = "role", 0.0
+    elif head in g.EMPTY or base in g.EMPTY or not any(char.isalpha() for char in head) or len(head) < 2:
+        mention.strength = 0.0
+    elif base in g.HEADS:
+        mention.strength = STRONG if len(words) > 1 else 0.6
+    else:
+        mention.strength = 0.5 if len(words) > 1 else 0.4
+
+
+def _vote_name(mention: Mention, words: Sequence[str], doc: Any, *, code: bool = False) -> None:
+    votes = mention.votes
+    name = " ".join(words).lower()
+    first, last = words[0].lower(), words[-1].lower()
+    if code or name in g.TECHNICAL or _TECH_SHAPE.match(words[-1]):
+        _add(votes, "Artifact", 0.9 if name in g.TECHNICAL else 0.6)
+        return
+    capital = words[-1][:1].isupper()
+    if mention.kind == "noun" or not capital or len(words) == 1:
+        head = last if last in g.HEADS else lemma(last)
+        if head in g.HEADS:
+            _add(votes, g.HEADS[head], 0.9)
+    elif last in g.ORGANIZATION_SUFFIXES:
+        _add(votes, "Organization", 1.0)
+    elif last in g.PLACE_SUFFIXES:
+        _add(votes, "Place", 0.9)
+    elif last in g.EVENT_SUFFIXES:
+        _add(votes, "Event", 0.9)
+    elif last in g.HEADS:
+        _add(votes, g.HEADS[last], 0.8)
+    if not capital:
+        return
+    if first in g.TITLES and len(words) > 1:
+        _add(votes, "Person", 1.0)
+    if name in g.PLACES:
+        _add(votes, "Place", 0.9)
+    elif first in g.GIVEN_NAMES and len(words) <= 3 and last not in g.HEADS and last not in g.ORGANIZATION_SUFFIXES:
+        _add(votes, "Person", 0.8)
+    if mention.roles:
+        _add(votes, "Person", 0.6)
+    if first == "project" and len(words) > 1:
+        _add(votes, "Artifact", 0.6)
+    if len(words) == 1 and words[0].isupper() and 1 < len(words[0]) <= 5:
+        for kind in ("Organization", "Artifact", "Concept"):
+            _add(votes, kind, 0.2)
+    del doc
+
+
+def _vote_label(mention: Mention, doc: Any, ent: Any) -> None:
+    """Let the model's label vote, and the preposition before the phrase where the label leaves it open."""
+    if mention.kind != "name" or mention.technical or ent is None or ent.label_ not in _LABELS:
+        return
+    for kind, weight in _LABELS[ent.label_].items():
+        _add(mention.votes, kind, weight)
+    if ent.label_ == "PERSON" and mention.end - mention.start >= 2 and mention.votes.get("Organization", 0) < 0.5:
+        _add(mention.votes, "Person", 0.3)
+    head = doc[mention.head]
+    if ent.label_ in ("GPE", "ORG", "LOC", "FAC"):
+        if head.dep_ == "pobj":
+            word = head.head.lower_
+            _add(mention.votes, "Place" if word in _LOCATIVE else "Organization", 0.2)
+        elif head.dep_ in ("nsubj", "nsubjpass", "dobj"):
+            _add(mention.votes, "Organization", 0.1)
+
+
+def _add(votes: dict[str, float], kind: str, weight: float) -> None:
+    votes[kind] = round(min(1.5, votes.get(kind, 0.0) + weight), 3)
+
+
+def _joined(doc: Any, start: int, end: int) -> str:
+    return " ".join(doc[start:end].text.split()).strip(" .,:;\"'()")
