@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import apsw
+
 from ctxsync.errors import StoreError
 from ctxsync.events.database import transaction, translated
 from ctxsync.events.envelope import NewEvent, canonical
@@ -48,6 +50,7 @@ def erase(
 
     Raises:
         StoreError: A position does not exist, or is itself part of an erasure; nothing was erased.
+        StoreLocked: It is erased, but a reader at work still needs the old bytes in the WAL: erase again after it.
     """
     named = tuple(sorted(set(positions)))
     with translated(store.path):
@@ -67,5 +70,5 @@ def erase(
             (last,), _ = append_events(
                 store.db, [NewEvent(source, subject, receipt, now)], clock=store.clock, expected=None
             )
-        store.db.wal_checkpoint(mode=2)
+        store.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     return first, last
