@@ -62,7 +62,7 @@ def extract(
 
 def explain(
     ctx: typer.Context,
-    episode: Annotated[str, typer.Argument(metavar="EPISODE", help="An episode's id, a place, or place:line.")],
+    episode: Annotated[list[str], typer.Argument(metavar="EPISODE", help="An episode's id, a place, or place:line.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Show how an episode was extracted, and why so.
@@ -76,7 +76,7 @@ def explain(
     from ctxsync.cli.explanation import explain as explained
     from ctxsync.cli.render_extract import explanation
 
-    show(explained(open_app(ctx), typed(episode)), explanation, as_json=as_json)
+    show(explained(open_app(ctx), typed(" ".join(episode))), explanation, as_json=as_json)
 
 
 def _chain(ctx: typer.Context) -> Any:

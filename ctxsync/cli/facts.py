@@ -18,6 +18,7 @@ PAST = "yellow"
 MARK = "bold underline"
 _SNIPPET = 280
 _QUOTE = 320
+_ID = 12
 _WORD = re.compile(r"\w{2,}")
 _COMMON = frozenset(
     [
@@ -78,13 +79,13 @@ def state_of(fact: dict[str, Any], *, now: int) -> str:
     if is_past(fact.get("valid_to"), now=now):
         by = fact.get("superseded_by")
         reason = one_line(str(fact.get("reason") or ""))
-        return joined(["in the past", f"superseded by {_short(by)}" if by else reason], ", ")
+        return joined(["in the past", f"superseded by {short(by)}" if by else reason], ", ")
     return ""
 
 
-def _short(value: Any) -> str:
-    """Return the id, or the sentence, of a fact that is named by another."""
-    return sentence(value) if isinstance(value, dict) and "head" in value else str(value)
+def short(identity: str) -> str:
+    """Return the beginning of an id, as much as commands need to find it again."""
+    return identity[:_ID]
 
 
 def fact_line(out: Out, fact: dict[str, Any], *, now: int, indent: int = 0, with_id: bool = True) -> None:
@@ -97,7 +98,7 @@ def fact_line(out: Out, fact: dict[str, Any], *, now: int, indent: int = 0, with
         f", {when}" if when else "",
         (f"  [{state}]" if state else "", PAST),
         (f"  {confidence(fact)}" if not state and with_id else "", DIM),
-        (f"  {fact['id']}" if with_id else "", DIM),
+        (f"  {short(fact['id'])}" if with_id else "", DIM),
         indent=indent,
     )
 
@@ -116,7 +117,7 @@ def supports(out: Out, fact: dict[str, Any], *, indent: int = 4, most: int = 2) 
         line(out, (joined(where), "cyan"), indent=indent)
         quote(out, support.get("quote"), indent=indent)
     if len(stated) > most:
-        line(out, (f"and {len(stated) - most} more: ctxsync why {fact['id']}", DIM), indent=indent)
+        line(out, (f"and {len(stated) - most} more: ctxsync why {short(fact['id'])}", DIM), indent=indent)
 
 
 def place_of(document: dict[str, Any]) -> str:
@@ -182,7 +183,12 @@ def snippet(text: str, terms: list[str]) -> str:
 
 def entity_head(out: Out, entity: dict[str, Any]) -> None:
     """Print who or what an entity is: name, type, other names, keys, id."""
-    line(out, (one_line(entity["name"]), STRONG), f"  {entity.get('type', '')}", (f"  {entity.get('id', '')}", DIM))
+    line(
+        out,
+        (one_line(entity["name"]), STRONG),
+        f"  {entity.get('type', '')}",
+        (f"  {short(entity.get('id', ''))}", DIM),
+    )
     others = [one_line(name) for name in entity.get("names") or [] if name != entity["name"]]
     if others:
         line(out, (f"also called {', '.join(others)}", DIM), indent=4)

@@ -54,7 +54,7 @@ class _Plain:
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, `--help` included."""
-        return make_plain(super().get_params(ctx))
+        return make_plain(super().get_params(ctx))  # type: ignore[misc]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         formatter.width = min(formatter.width if ctx.terminal_width else _terminal_width(), _WIDEST_HELP)
@@ -74,7 +74,7 @@ class _Plain:
                 formatter.write("".join(f"  {line.strip()}\n" for line in examples.strip().splitlines()))
 
     def _write_parameters(self, ctx: Any, formatter: Any) -> None:
-        parameters = self.get_params(ctx)  # type: ignore[attr-defined]
+        parameters = self.get_params(ctx)
         arguments = [
             (one.metavar or one.name, one.help or "") for one in parameters if one.param_type_name == "argument"
         ]

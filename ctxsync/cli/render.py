@@ -13,6 +13,7 @@ from ctxsync.cli.facts import (
     place_of,
     quote,
     sentence,
+    short,
     shorten,
     state_of,
     supports,
@@ -105,11 +106,12 @@ def history(out: Out, document: dict[str, Any], *, now: int) -> None:
         line(out, "No fact fits.")
     for identity, believed in versions.items():
         line(out)
-        line(out, (sentence(believed[-1]), STRONG), (f"  {identity}", DIM))
+        line(out, (sentence(believed[-1]), STRONG), (f"  {short(identity)}", DIM))
         for version in believed:
-            held = f"{date_words(version['valid_from'], year_alone=True)} → {date_words(version['valid_to']) or 'now'}"
-            known = f"{instant_words(version['recorded_at'])} → {instant_words(version['retracted_at']) or 'now'}"
             gone = bool(version["retracted_at"])
+            end = date_words(version["valid_to"]) or ("open" if gone else "now")
+            held = f"{date_words(version['valid_from'], year_alone=True)} → {end}"
+            known = f"{instant_words(version['recorded_at'])} → {instant_words(version['retracted_at']) or 'now'}"
             line(out, ("held  ", "dim"), (held, DIM if gone else "green"), _after(version, sentences), indent=4)
             line(
                 out,
@@ -124,7 +126,7 @@ def _after(version: dict[str, Any], sentences: dict[str, str]) -> str:
     """Return what took over a version's fact, or why it ended, in words."""
     by = version.get("superseded_by")
     if by:
-        return f"  then {sentences.get(by, by)}"
+        return f"  then {sentences.get(by, short(by))}"
     reason = one_line(str(version.get("reason") or ""))
     return f"  {reason}" if reason else ""
 

@@ -59,7 +59,7 @@ def _sources(out: Out, sources: list[dict[str, Any]]) -> None:
         told = [
             str(source.get("type", "")),
             count(source.get("items") or 0, "item"),
-            f"synced {instant_words(synced)} UTC" if synced else "never synced",
+            f"synced {instant_words(synced)[:16]} UTC" if synced else "never synced",
             f"{skipped:,} skipped" if skipped else "",
         ]
         line(
@@ -91,7 +91,7 @@ def doctor(out: Out, document: dict[str, Any]) -> None:
     """Print each finding, and what to do about it."""
     for finding in document["findings"]:
         sign = ("ok  ", "green") if finding["ok"] else ("no  ", "bold yellow")
-        line(out, sign, (f"{finding['check']:<8}", "bold"), one_line(finding["message"]))
+        line(out, sign, (f"{finding['check']:<8} ", "bold"), one_line(finding["message"]))
         if finding.get("remedy"):
             line(out, f"try: {one_line(finding['remedy'])}", indent=4)
     wrong = sum(not finding["ok"] for finding in document["findings"])

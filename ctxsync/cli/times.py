@@ -108,9 +108,9 @@ def date_words(time: str | None, *, year_alone: bool = False) -> str:
 
 
 def instant_words(time: str | None) -> str:
-    """Return an RFC 3339 time as `2024-03-05 14:00` in UTC; empty for None."""
+    """Return an RFC 3339 time as `2024-03-05 14:00:00` in UTC; empty for None."""
     moment = _read(time)
-    return moment.strftime("%Y-%m-%d %H:%M") if moment is not None else (time or "")
+    return moment.strftime("%Y-%m-%d %H:%M:%S") if moment is not None else (time or "")
 
 
 def is_past(time: str | None, *, now: int) -> bool:
