@@ -90,7 +90,12 @@ def import_log(store: EventStore, folder: Path, progress: Callable[[int], None] 
                 f"{folder} is the export of another log, and this log is not empty.",
                 remedy="Import into a new home: ctxsync --home NEW import",
             )
-        count = replay(store.db, _missing(store, start, _lines(folder, progress)), store.versions)
+        count, unnamed = replay(store.db, _missing(store, start, _lines(folder, progress)), store.versions)
+        if unnamed:
+            raise StoreCorrupt(
+                f"{min(unnamed.items())[1]}: it has no data, and no erasure names it.",
+                remedy="Nothing was imported. Restore that file, or export anew.",
+            )
         if max(start, manifest["position"]) != start + count:
             raise StoreCorrupt(
                 f"{folder} ends at position {start + count}, and {MANIFEST} says {manifest['position']}.",

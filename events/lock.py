@@ -88,7 +88,8 @@ class WriterLock:
         try:
             found = orjson.loads(self._holder_path().read_bytes())
             since = datetime.fromtimestamp(found["since"], tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-            return f"process {int(found['pid'])} ({found['purpose']!s}, since {since})"
+            purpose = "".join(filter(str.isprintable, str(found["purpose"])))
+            return f"process {int(found['pid'])} ({purpose}, since {since})"
         except (OSError, ValueError, KeyError, TypeError, OverflowError):
             return "another process of ctxsync"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ctxsync.errors import StoreError
 from ctxsync.events import cursors
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ctxsync.events.store import EventStore
-
-SELECT_UNNAMED: Final = """
-SELECT position FROM event WHERE payload IS NULL AND position NOT IN (
-    SELECT named.value FROM event AS request, json_each(request.payload, '$.positions') AS named
-    WHERE request.type = 'erasure.requested'
-) ORDER BY position
-"""
 
 
 def cut(store: EventStore, position: int, path: Path) -> None:
@@ -46,12 +39,13 @@ def cut(store: EventStore, position: int, path: Path) -> None:
     try:
         with translated(path), transaction(db):
             set_log_id(db, store.log_id)
-            replay(db, ((f"position {row.position}", row) for row in records(store.db, position)), store.versions)
+            _, unnamed = replay(
+                db, ((f"position {row.position}", row) for row in records(store.db, position)), store.versions
+            )
             for source, stream, key, value, at in cursors.at(store.db, position):
                 db.execute(cursors.SET_KEY, (source, stream, key, value, at))
-            unnamed = tuple(row[0] for row in db.execute(SELECT_UNNAMED))
             if unnamed:
-                request = ErasureRequested(positions=unnamed, reason="kept from an erasure behind the cut")
+                request = ErasureRequested(positions=tuple(unnamed), reason="kept from an erasure behind the cut")
                 for payload in (request, SubjectErased(count=len(unnamed))):
                     new = NewEvent("ctxsync", "job:forget", payload, store.clock())
                     append_events(db, [new], clock=store.clock, expected=None)

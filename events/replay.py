@@ -69,13 +69,16 @@ def state_rows(record: Record, versions: Versions) -> Iterator[StateRow]:
         yield record.source, record.subject, key, value, record.position
 
 
-def replay(db: apsw.Connection, given: Iterable[tuple[str, Record]], versions: Versions) -> int:
-    """Append rows that follow the head exactly, in the transaction of the caller; return how many.
+def replay(db: apsw.Connection, given: Iterable[tuple[str, Record]], versions: Versions) -> tuple[int, dict[int, str]]:
+    """Append rows that follow the head exactly, in the transaction of the caller.
 
     Args:
         db: The log.
         given: Each row with where it comes from, for the error.
         versions: What can be read.
+
+    Returns:
+        How many rows there were, and the erased ones that no erasure among them names: position and where from.
 
     Raises:
         StoreCorrupt: A row is not what was written, or does not follow the one before; names where it comes from.
@@ -83,6 +86,7 @@ def replay(db: apsw.Connection, given: Iterable[tuple[str, Record]], versions: V
     chain = Chain(head_of(db))
     start = chain.position
     batch: list[Record] = []
+    emptied: dict[int, str] = {}
     for where, record in given:
         problem = chain.problem(record)
         if problem:
@@ -91,11 +95,14 @@ def replay(db: apsw.Connection, given: Iterable[tuple[str, Record]], versions: V
             )
         chain.add(record)
         batch.append(record)
+        if record.erased:
+            emptied[record.position] = where
         if len(batch) == BATCH or record.type == "erasure.requested":
             _store(db, batch, versions)
             batch = []
     _store(db, batch, versions)
-    return chain.position - start
+    unnamed = {position: where for position, where in emptied.items() if position not in chain.named}
+    return chain.position - start, unnamed
 
 
 def _store(db: apsw.Connection, batch: list[Record], versions: Versions) -> None:

@@ -55,7 +55,9 @@ def test_going_back_to_an_earlier_version_is_a_third_event(store, make):
 
 
 def test_repetitions_within_one_batch_are_left_out(store, make):
-    appended = store.append([make.observed(), make.sighted(), make.observed(), make.sighted(), make.observed(content="b")])
+    appended = store.append(
+        [make.observed(), make.sighted(), make.observed(), make.sighted(), make.observed(content="b")]
+    )
     assert appended.positions == (1, 2, 3)
     assert appended.skipped == 2
 

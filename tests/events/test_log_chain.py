@@ -227,7 +227,9 @@ def test_after_an_erasure_the_file_refuses_changes_again(store, path, make):
     erase(store, [1])
     raw = apsw.Connection(str(path))
     with pytest.raises(apsw.ConstraintError, match="append-only"):
-        raw.execute("UPDATE event SET payload = NULL, subject = NULL, fingerprint = NULL, salt = NULL WHERE position = 2")
+        raw.execute(
+            "UPDATE event SET payload = NULL, subject = NULL, fingerprint = NULL, salt = NULL WHERE position = 2"
+        )
     raw.close()
 
 
@@ -257,7 +259,9 @@ def test_content_put_back_after_an_erasure_is_found(filled, path):
 
 
 def test_an_event_emptied_without_an_erasure_is_found(filled, path):
-    filled.execute("UPDATE event SET payload = NULL, subject = NULL, fingerprint = NULL, salt = NULL WHERE position = 5")
+    filled.execute(
+        "UPDATE event SET payload = NULL, subject = NULL, fingerprint = NULL, salt = NULL WHERE position = 5"
+    )
     found = verified(path)
     assert found.broken == 5
     assert "no erasure names it" in found.problem

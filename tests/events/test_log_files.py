@@ -245,9 +245,7 @@ def test_a_log_that_may_not_be_read_says_what_to_check(open_folder):
 
 
 def test_every_error_of_sqlite_becomes_one_of_ours_with_a_remedy():
-    classes = [
-        kind for _, kind in inspect.getmembers(apsw, inspect.isclass) if issubclass(kind, apsw.Error)
-    ]
+    classes = [kind for _, kind in inspect.getmembers(apsw, inspect.isclass) if issubclass(kind, apsw.Error)]
     assert len(classes) > 20
     for kind in classes:
         error = store_error(Path("events.db"), kind("detail"))

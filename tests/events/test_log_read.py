@@ -99,7 +99,9 @@ def test_an_old_version_is_read_as_the_newest_through_every_step(path, make):
     def third(payload):
         return payload | {"by": "person"}
 
-    versions = Versions(dict(VERSIONS) | {"entity.renamed": 3}, {("entity.renamed", 1): second, ("entity.renamed", 2): third})
+    versions = Versions(
+        dict(VERSIONS) | {"entity.renamed": 3}, {("entity.renamed", 1): second, ("entity.renamed", 2): third}
+    )
     with EventStore.open(path, versions=versions) as store:
         (event,) = store.read()
         assert event.version == 3
