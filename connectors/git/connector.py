@@ -33,7 +33,7 @@ from ctxsync.connectors.git.mailmap import entries
 from ctxsync.connectors.git.marks import Marks
 from ctxsync.connectors.git.process import Repository
 from ctxsync.connectors.git.refs import Snapshot, existing, snapshot, submodules
-from ctxsync.connectors.git.successors import successors
+from ctxsync.connectors.git.successors import Successor, successors
 from ctxsync.errors import ConfigError, SuspiciousDeletion
 
 if TYPE_CHECKING:
@@ -49,18 +49,20 @@ class GitConnector:
         name: The source's name.
         settings: `path` of the repository; `include` and `exclude`, globs for the files that commits list.
         options: What the runner asks of this read.
+        batch: Commits a batch at most.
 
     Raises:
         ConfigError: there is no path, or a glob is none.
     """
 
-    def __init__(self, name: str, settings: Mapping[str, Json], options: Options) -> None:
+    def __init__(self, name: str, settings: Mapping[str, Json], options: Options, *, batch: int = BATCH) -> None:
         path = settings.get("path")
         if not isinstance(path, str) or not path:
             raise ConfigError(f"The source {name} has no path.", remedy="Give `path = …` in config.toml.")
         self.name = name
         self._path = Path(path)
         self._options = options
+        self._batch = batch
         self._wanted = _filter(name, settings, self._path / ".ctxsyncignore")
 
     def discover(self) -> Iterator[Stream]:
@@ -91,7 +93,7 @@ class GitConnector:
         if marks.state == state and not self._options.retry_quarantined:
             yield Batch((), seen=marks.count, unchanged=marks.count)
             return
-        reading = _Reading(repository, stream, marks, now, options=self._options, wanted=self._wanted)
+        reading = _Reading(repository, stream, marks, now, options=self._options, wanted=self._wanted, size=self._batch)
         marks.state = ""
         yield from reading.mailmap()
         yield from reading.retry()
@@ -119,12 +121,14 @@ class _Reading:
         *,
         options: Options,
         wanted: Callable[[str], bool] | None,
+        size: int,
     ) -> None:
         self._repository = repository
         self._place = stream.name
         self._marks = marks
         self._now = now
         self._options = options
+        self._size = size
         self._called = stream.source if stream.name == "." else f"{stream.source}/{stream.name}"
         self._context = Context(self._called, options.now, now.shallow, wanted)
 
@@ -147,7 +151,7 @@ class _Reading:
         places = [place for place in sorted(self._marks.bad) if place.startswith("commit:")]
         if self._options.retry_quarantined and places:
             held = existing(self._repository, (place.removeprefix("commit:") for place in places))
-            for records in _batched(listed(self._repository, sorted(held))):
+            for records in _batched(listed(self._repository, sorted(held)), self._size):
                 yield self._batch(records, again=True)
 
     def deepened(self) -> Iterator[Batch]:
@@ -157,7 +161,7 @@ class _Reading:
             return
         known = set(self._marks.known())
         behind = (r for r in commits(self._repository, dissolved, ()) if r.sha in dissolved or r.sha not in known)
-        for records in _batched(behind):
+        for records in _batched(behind, self._size):
             self._marks.seen(record.sha for record in records if record.sha not in known)
             yield self._batch(records)
 
@@ -169,7 +173,7 @@ class _Reading:
             known = existing(self._repository, set(self._marks.known()))
         if self._now.tips <= known:
             return
-        for records in _batched(commits(self._repository, self._now.tips, known)):
+        for records in _batched(commits(self._repository, self._now.tips, known), self._size):
             self._marks.sighted((record.sha, record.parents) for record in records)
             yield self._batch(records)
 
@@ -197,19 +201,20 @@ class _Reading:
                 remedy=f"If that is right, run `ctxsync sync --allow-deletes {self._repository.source}`.",
             )
         order = sorted(gone)
-        for first in range(0, len(order), BATCH):
-            ids = order[first : first + BATCH]
-            changes: list[Change] = []
-            for id_ in ids:
-                item = f"commit:{id_}"
-                if id_ in links:
-                    changes.append(Replaced(item, f"commit:{links[id_].by}", links[id_].reason))
-                changes.append(Unsighted(item, self._place, "unreachable"))
-            if first + BATCH >= len(order):
-                break
-            yield Batch(tuple(changes), seen=len(ids))
+        last = max(0, len(order) - 1) // self._size * self._size
+        for first in range(0, last, self._size):
+            yield Batch(self._farewell(order[first : first + self._size], links), seen=self._size)
+        # The cursor moves with the last of them: a pass that is cut short says them all again.
         self._marks.unsighted(gone, outermost)
-        yield Batch(tuple(changes) if order else (), self._marks.patch(), seen=len(order) % BATCH)
+        yield Batch(self._farewell(order[last:], links), self._marks.patch(), seen=len(order) - last)
+
+    def _farewell(self, ids: Sequence[str], links: Mapping[str, Successor]) -> tuple[Change, ...]:
+        changes: list[Change] = []
+        for id_ in ids:
+            if id_ in links:
+                changes.append(Replaced(f"commit:{id_}", f"commit:{links[id_].by}", links[id_].reason))
+            changes.append(Unsighted(f"commit:{id_}", self._place, "unreachable"))
+        return tuple(changes)
 
     def broken_refs(self) -> tuple[Change, ...]:
         """Quarantine refs that cannot be read, and release those that can again."""
@@ -241,8 +246,8 @@ class _Reading:
         return Batch(tuple(changes), self._marks.patch(), seen=len(records))
 
 
-def _batched(records: Iterator[Record]) -> Iterator[list[Record]]:
-    while batch := list(islice(records, BATCH)):
+def _batched(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
+    while batch := list(islice(records, size)):
         yield batch
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -30,6 +29,7 @@ from ctxsync.errors import SuspiciousDeletion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 NOW = 1_750_000_000_000
 
@@ -40,14 +40,15 @@ class Repo:
     def __init__(self, path: Path, *init: str) -> None:
         self.path = path
         self.clock = 1_700_000_000
+        self.complaints = b""
         if not path.exists():
             path.mkdir(parents=True)
             self.git("init", "-q", "-b", "main", *init)
 
-    def git(self, *arguments: str | Path, stdin: bytes = b"", check: bool = True, **env: str) -> str:
+    def git(self, *arguments: str | Path, stdin: bytes = b"", check: bool = True, **env: Any) -> str:
         return self.raw(*arguments, stdin=stdin, check=check, **env).decode("utf-8", "replace").strip()
 
-    def raw(self, *arguments: str | Path, stdin: bytes = b"", check: bool = True, **env: str) -> bytes:
+    def raw(self, *arguments: str | Path, stdin: bytes = b"", check: bool = True, **env: Any) -> bytes:
         date = f"@{self.clock} +0100"
         environment = {
             **os.environ,
@@ -67,6 +68,7 @@ class Repo:
         )
         if check and done.returncode:
             raise AssertionError(done.stderr.decode("utf-8", "replace"))
+        self.complaints = done.stderr
         return done.stdout
 
     def write(self, name: str, text: str = "") -> None:
@@ -75,7 +77,7 @@ class Repo:
         file.write_text(text or f"{name} at {self.clock}\n")
         self.git("add", "--", name)
 
-    def commit(self, message: str = "A change", name: str = "file.txt", text: str = "", **env: str) -> str:
+    def commit(self, message: str = "A change", name: str = "file.txt", text: str = "", **env: Any) -> str:
         """Change a file and commit it; return the commit's id."""
         self.clock += 60
         if name:
@@ -114,12 +116,13 @@ class Reader:
     replaced: dict[str, Replaced] = field(default_factory=dict)
     quarantined: dict[str, str] = field(default_factory=dict)
     written: int = 0
+    batch: int = 500
 
-    def connector(self, **options: object) -> GitConnector:
+    def connector(self, **options: Any) -> GitConnector:
         settings = {"path": str(self.path), **self.settings}
-        return GitConnector(self.name, settings, Options(**{"now": NOW, **options}))  # type: ignore[arg-type]
+        return GitConnector(self.name, settings, Options(**{"now": NOW, **options}), batch=self.batch)
 
-    def read(self, stream: str = ".", batches: int | None = None, **options: object) -> list[Change]:
+    def read(self, stream: str = ".", batches: int | None = None, **options: Any) -> list[Change]:
         """Read one stream, or only so many batches of it; return the changes."""
         changes: list[Change] = []
         reading = self.connector(**options).read(Stream(self.name, stream), self.cursor.get(stream))
@@ -168,7 +171,7 @@ class Reader:
     def says(self, sha: str) -> Mapping[str, Json]:
         return self.item(sha).sections[0].attributes
 
-    def suspicious(self, **options: object) -> SuspiciousDeletion:
+    def suspicious(self, **options: Any) -> SuspiciousDeletion:
         with pytest.raises(SuspiciousDeletion) as caught:
             self.read(**options)
         return caught.value
@@ -179,7 +182,7 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep this machine's git configuration out of the tests."""
     home = tmp_path / "user"
     home.mkdir()
-    (home / ".gitconfig").write_text("[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n")
+    (home / ".gitconfig").write_text('[protocol "file"]\n\tallow = always\n[gc]\n\tauto = 0\n')
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
 

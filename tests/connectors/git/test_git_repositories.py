@@ -172,8 +172,8 @@ def test_a_repository_of_another_user_is_refused_with_the_command_that_trusts_it
 @pytest.mark.parametrize(
     ("complaint", "status", "kind", "says"),
     [
-        ("fatal: detected dubious ownership in repository at '/x'\n"
-         "\tgit config --global --add safe.directory /x\n", 128, AuthError, "safe.directory /x"),
+        ("fatal: detected dubious ownership\n\tgit config --global --add safe.directory /x\n", 128, AuthError,
+         "safe.directory /x"),
         ("fatal: cannot use bare repository '/x' (safe.bareRepository is 'explicit')", 128, AuthError, "bareRepository"),
         ("fatal: cannot chdir to '/x': Permission denied", 128, AuthError, "permissions"),
         ("fatal: not a git repository (or any of the parent directories): .git", 128, Unavailable, "top folder"),
@@ -229,7 +229,7 @@ def test_git_variables_of_a_hook_do_not_lead_astray(
 
 def test_nothing_that_a_repository_configures_is_run(repo: Repo, reader: Reader, tmp_path: Path) -> None:
     trap, sprung = tmp_path / "trap", tmp_path / "sprung"
-    trap.write_text(f"#!/bin/sh\necho \"$0 $*\" >> {sprung}\ncat\n")
+    trap.write_text(f'#!/bin/sh\necho "$0 $*" >> {sprung}\ncat\n')
     trap.chmod(0o755)
     repo.write("a.bin", "text\n")
     repo.write(".gitattributes", "* diff=trap filter=trap\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -165,12 +165,20 @@ def test_bots_are_marked_and_people_behind_private_addresses_are_not(
 
 def test_every_path_is_listed_whatever_its_bytes(repo: Repo, reader: Reader) -> None:
     blob = repo.object(b"x", kind="blob").encode()
-    names = [b"caf\xe9.txt", b"caf\xe8.txt", b'quo"ted\\.txt', "ünï/日本.txt".encode(), b" lead", b"tab\tnl\nend\n", b"R100"]
+    names = [
+        b"caf\xe9.txt",
+        b"caf\xe8.txt",
+        b'quo"ted\\.txt',
+        "ünï/日本.txt".encode(),
+        b" lead",
+        b"tab\tnl\nend\n",
+        b"R100",
+    ]
     repo.raw("update-index", "-z", "--index-info", stdin=b"".join(b"100644 %s\t%s\0" % (blob, n) for n in names))
     repo.git("commit", "-q", "-m", "Odd names")
     reader.read()
-    files = reader.says(repo.head())["files"]
-    assert sorted(file["path"] for file in files) == sorted(  # type: ignore[union-attr, index, call-overload]
+    files: Any = reader.says(repo.head())["files"]
+    assert sorted(file["path"] for file in files) == sorted(
         ["caf\\xe9.txt", "caf\\xe8.txt", 'quo"ted\\.txt', "ünï/日本.txt", " lead", "tab\tnl\nend\n", "R100"]
     )
     assert reader.item(repo.head()).flags == ("path-not-utf8",)
@@ -207,7 +215,14 @@ def test_trailers_and_references_are_parsed_from_the_message(repo: Repo, reader:
 
 @pytest.mark.parametrize(
     "message",
-    ["colour #fff and a&#12;", "prefix #12x and x#1", "https://example.com/page#12", "unfixes#3", "fix# 3", "PR#12-alpha#"],
+    [
+        "colour #fff and a&#12;",
+        "prefix #12x and x#1",
+        "https://example.com/page#12",
+        "unfixes#3",
+        "fix# 3",
+        "PR#12-alpha#",
+    ],
 )
 def test_what_only_looks_like_an_issue_is_none(message: str) -> None:
     assert trailers(message)["fixes"] == []
@@ -216,7 +231,12 @@ def test_what_only_looks_like_an_issue_is_none(message: str) -> None:
 
 @pytest.mark.timeout(20)
 def test_hostile_messages_take_no_time() -> None:
-    for message in ("fixes " + "#1 and " * 50_000, "a/" * 100_000 + "#1", "co-authored-by: " + "x" * 300_000, "#1," * 99_999):
+    for message in (
+        "fixes " + "#1 and " * 50_000,
+        "a/" * 100_000 + "#1",
+        "co-authored-by: " + "x" * 300_000,
+        "#1," * 99_999,
+    ):
         trailers(message)
 
 
