@@ -131,7 +131,7 @@ CREATE INDEX mention_node ON mention (node, until);
 -- A statement of one episode as a run extracted it, or of a person (no episode). What it says is never changed: support
 -- says when it counted, `active` that it counts now. ends: 0 states, 1 ends, 2 denies (a person's correction).
 CREATE TABLE evidence (
-    id INTEGER PRIMARY KEY, evidence TEXT NOT NULL UNIQUE, episode INTEGER, head INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, evidence TEXT NOT NULL, episode INTEGER, head INTEGER NOT NULL,
     relation TEXT NOT NULL, phrase_class TEXT NOT NULL, phrase TEXT NOT NULL, tail INTEGER NOT NULL,
     quote TEXT NOT NULL, start INTEGER, stop INTEGER, confidence REAL NOT NULL, tier INTEGER NOT NULL,
     valid_from INTEGER, valid_to INTEGER, ends INTEGER NOT NULL, occurred_at INTEGER NOT NULL, trust INTEGER NOT NULL,

@@ -17,7 +17,8 @@ Evidence is taken in the order of its own time, never in the order it arrived:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,11 +112,48 @@ class _Span:
         return FactSpan(self.tail, self.phrase, self.start, self.end, confidence, self.by, self.reason)
 
 
+class Tally:
+    """What `evaluate` says of a group that only states, of one tail and without stated ends: one span, added up."""
+
+    __slots__ = ("best", "doubt", "phrase", "start", "top")
+
+    def __init__(self) -> None:
+        self.start: int | None = None
+        self.doubt = 0
+        self.top = 0.0
+        self.best: tuple[Any, ...] = ()
+        self.phrase = ""
+
+    @staticmethod
+    def fits(evidence: Evidence) -> bool:
+        """Say whether evidence can be added up."""
+        return evidence.mode == STATES and evidence.valid_to is None
+
+    def add(self, evidence: Evidence) -> None:
+        """Add a statement."""
+        at = moment(evidence)
+        confidence = evidence.confidence
+        if self.start is None or at < self.start:
+            self.start = at
+        self.doubt += doubt(confidence)
+        self.top = max(self.top, confidence)
+        # The surest phrase; of equals the earliest, as in the order of `evaluate`.
+        merit = (-evidence.trust, -confidence, at, evidence.occurred_at, evidence.content)
+        if not self.best or merit < self.best:
+            self.best, self.phrase = merit, evidence.phrase
+
+    def span(self, tail: int) -> FactSpan:
+        """Return the span."""
+        return FactSpan(tail, self.phrase, self.start or 0, None, combined(self.doubt, self.top), None, "")
+
+
+@lru_cache(maxsize=4096)
 def doubt(confidence: float) -> int:
     """Return how little doubt one statement leaves, in millionths of a nat: whole numbers add up in any order."""
     return round(-math.log(max(1.0 - confidence, 1e-6)) * _UNIT)
 
 
+@lru_cache(maxsize=4096)
 def combined(doubts: int, top: float) -> float:
     """Return the noisy-or of independent statements, at most 0.99 unless one of them alone was surer."""
     return round(max(top, min(CONFIDENCE_CAP, 1.0 - math.exp(-doubts / _UNIT))), 6)

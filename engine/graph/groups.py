@@ -13,7 +13,7 @@ import orjson
 
 from ctxsync.connectors.base import digest
 from ctxsync.engine.graph import facts
-from ctxsync.engine.graph.facts import Evidence, Member
+from ctxsync.engine.graph.facts import Evidence, Member, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -67,13 +67,18 @@ def rules_of(schema: Schema, learned: Mapping[str, bool]) -> Rules:
 
 
 class Group:
-    """The evidence of a group by id, and its facts by tail entity."""
+    """The evidence of a group by id, and its facts by tail entity.
 
-    __slots__ = ("facts", "members")
+    While a group only states, its evidence is added up in `tally`, and what came since the last settling is `fresh`.
+    """
+
+    __slots__ = ("facts", "fresh", "members", "tally")
 
     def __init__(self) -> None:
         self.members: dict[int, Member] = {}
         self.facts: dict[int, Fact] = {}
+        self.fresh: list[Evidence] = []
+        self.tally: Tally | None = None
 
 
 class Groups:
@@ -137,6 +142,10 @@ class Groups:
             group.members[evidence.id] = member
             self._home[evidence.id] = key
             self._dirty.add(key)
+            if group.tally is not None and tail != key[0] and Tally.fits(evidence):
+                group.fresh.append(evidence)
+            else:
+                group.tally = None
             if self._reaches(evidence):
                 self._ends_of(key[0], evidence.relation)[evidence.id] = member
                 self._reach(key, tail)
@@ -146,7 +155,9 @@ class Groups:
         key = self._home.pop(evidence.id, None)
         if key is None:
             return
-        member = self._group(key).members.pop(evidence.id, None)
+        group = self._group(key)
+        group.tally = None
+        member = group.members.pop(evidence.id, None)
         self._dirty.add(key)
         if member is not None and self._reaches(evidence):
             self._ends_of(key[0], evidence.relation).pop(evidence.id, None)
@@ -161,7 +172,9 @@ class Groups:
         head, relation, phrase_class, _ = key
         for other in self.rules.classes.get(relation, ()):
             if other != phrase_class and other not in self.rules.symmetric:
-                self._dirty.add((head, relation, other, 0 if other in self.rules.single else tail))
+                reached = (head, relation, other, 0 if other in self.rules.single else tail)
+                self._group(reached).tally = None
+                self._dirty.add(reached)
 
     def of_nodes(self, ids: Iterable[int]) -> list[Evidence]:
         """Return the evidence that counts and touches any of these nodes; finds its groups on the way."""
@@ -211,7 +224,24 @@ class Groups:
             group = self._groups[key] = Group()
             if not self.memory.complete:
                 self._load(group, key)
+            self._add_up(key, group)
         return group
+
+    def _add_up(self, key: Key, group: Group) -> None:
+        """Start a tally of a group that only states."""
+        group.fresh.clear()
+        group.tally = None
+        head, relation, phrase_class, tail = key
+        if not tail or tail == head or not all(Tally.fits(k.evidence) for k in group.members.values()):
+            return
+        if phrase_class not in self.rules.symmetric and self._known_ends(head, relation):
+            return
+        group.tally = Tally()
+        for member in group.members.values():
+            group.tally.add(member.evidence)
+
+    def _known_ends(self, head: int, relation: str) -> dict[int, Member] | None:
+        return self._ends.get((head, relation)) if self.memory.complete else self._ends_of(head, relation)
 
     def _load(self, group: Group, key: Key) -> None:
         memory = self.memory
@@ -241,8 +271,41 @@ class Groups:
     def settle(self, position: int) -> None:
         """Evaluate the groups that changed, and write what differs from `position` on."""
         for key in sorted(self._dirty):
-            self._settle(key, self._group(key), position)
+            group = self._group(key)
+            if group.tally is not None:
+                self._restate(key, group, group.tally, position)
+            else:
+                self._settle(key, group, position)
+                self._add_up(key, group)
         self._dirty.clear()
+
+    def _restate(self, key: Key, group: Group, tally: Tally, position: int) -> None:
+        """Add what is fresh to a group that only states."""
+        if not group.fresh:
+            return
+        memory = self.memory
+        tail = key[3]
+        fact = group.facts.get(tail)
+        if fact is None:
+            fact = group.facts[tail] = memory.fact(self._fact_id(key, tail), *key)
+        for one in group.fresh:
+            tally.add(one)
+            fact.support[one.id, "states"] = memory.rows.insert("support", fact.id, one.id, "states", position)
+        group.fresh.clear()
+        span = tally.span(tail)
+        if span not in fact.spans:
+            self._replace_spans(fact, [span], {}, position)
+
+    def _replace_spans(
+        self, fact: Fact, spans: list[facts.FactSpan], by_tail: Mapping[int, Fact], position: int
+    ) -> None:
+        rows = self.memory.rows
+        for gone in [k for k in fact.spans if k not in spans]:
+            rows.add("fact_version_until", position, fact.spans.pop(gone))
+        for span in spans:
+            if span not in fact.spans:
+                by = None if span.superseded_by is None else by_tail[span.superseded_by].id
+                fact.spans[span] = rows.insert("fact_version", fact.id, *span[1:5], by, span.reason, position)
 
     def _verdict(self, key: Key, group: Group) -> facts.Verdict:
         head, relation, phrase_class, _ = key
@@ -251,7 +314,7 @@ class Groups:
         if loops:
             members = [k for k in members if k.tail != head]
         if phrase_class not in self.rules.symmetric:
-            ends = self._ends_of(head, relation) if not self.memory.complete else self._ends.get((head, relation))
+            ends = self._known_ends(head, relation)
             if ends and members:
                 known = {k.tail for k in members}
                 members += [
@@ -285,19 +348,4 @@ class Groups:
                 for one in sorted(backing - fact.support.keys()):
                     fact.support[one] = rows.insert("support", fact.id, *one, position)
             if fact.spans.keys() != set(stated):
-                for gone in [k for k in fact.spans if k not in stated]:
-                    rows.add("fact_version_until", position, fact.spans.pop(gone))
-                for span in stated:
-                    if span not in fact.spans:
-                        by = None if span.superseded_by is None else group.facts[span.superseded_by].id
-                        fact.spans[span] = rows.insert(
-                            "fact_version",
-                            fact.id,
-                            span.phrase,
-                            span.valid_from,
-                            span.valid_to,
-                            span.confidence,
-                            by,
-                            span.reason,
-                            position,
-                        )
+                self._replace_spans(fact, stated, group.facts, position)

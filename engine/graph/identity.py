@@ -83,8 +83,11 @@ class Identity:
         """Count names that a node is called by; negative takes them back."""
         memory = self.memory
         if node.entity:
-            add_name(memory.entity_at(node.entity), name, type_, node.kind, count, weight)
-            self.entities.add(node.entity)
+            entity = memory.entity_at(node.entity)
+            known = add_name(entity, name, type_, node.kind, count, weight)
+            # One more vote for what is shown changes nothing.
+            if not known or count < 0 or entity.shown != (name, type_):
+                self.entities.add(node.entity)
         key = (name, type_)
         old = node.names.get(key, (0, 0))
         new = (old[0] + count, old[1] + weight)

@@ -437,8 +437,8 @@ class Memory:
         return fact
 
 
-def add_name(entity: Entity, name: str, type_: str, kind: str, count: int, weight: int) -> None:
-    """Change how often an entity is called something."""
+def add_name(entity: Entity, name: str, type_: str, kind: str, count: int, weight: int) -> bool:
+    """Change how often an entity is called something; say whether it was before."""
     key = (name, type_, kind)
     old = entity.names.get(key, (0, 0))
     new = (old[0] + count, old[1] + weight)
@@ -446,8 +446,4 @@ def add_name(entity: Entity, name: str, type_: str, kind: str, count: int, weigh
         entity.names[key] = new
     else:
         entity.names.pop(key, None)
-
-
-def evidence_of(rows: Iterable[tuple[Any, ...]]) -> list[Evidence]:
-    """Return evidence from rows of `EVIDENCE_COLUMNS`."""
-    return [Evidence(*row) for row in rows]
+    return old[0] > 0

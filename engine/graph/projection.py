@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -22,6 +23,13 @@ BATCH: Final = 1000
 """Events applied in one transaction."""
 KEPT: Final = 600_000
 """Objects kept in memory between batches; more are let go, and loaded again when needed."""
+
+
+INDEXES: Final = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name"
+WANTED: Final = frozenset(
+    {"mention_episode", "evidence_episode", "evidence_head", "evidence_tail", "episode_scope", "support_evidence"}
+)
+"""Indexes that building a graph uses itself: an episode's rows are closed, a node's evidence is moved."""
 
 
 class ReadsLog(Protocol):
@@ -72,7 +80,7 @@ def catch_up(
     progress: Callable[[int, int], None] = silent,
     batch: int = BATCH,
     kept: int = KEPT,
-    flushed: Callable[[apsw.Connection], None] | None = None,
+    forgot: Callable[[], None] | None = None,
 ) -> int:
     """Apply what the log has and the graph has not; return how many positions it moved.
 
@@ -83,7 +91,7 @@ def catch_up(
         progress: Called with the position reached and the log's last one.
         batch: Events in one transaction; it changes no result.
         kept: Objects kept in memory between batches.
-        flushed: Called in each transaction after its rows are written.
+        forgot: Called once, when what is in memory was let go for the first time.
 
     Raises:
         GraphStale: The graph is not of this log, or something it holds was erased from the log.
@@ -96,32 +104,46 @@ def catch_up(
     def payload_at(wanted: int) -> Mapping[str, Any] | None:
         return next((event.payload for event in store.read(wanted - 1, upto=wanted)), None)
 
-    while position < head:
-        upto = min(position + batch, head)
-        with translated(graph.path), _transaction(graph.db):
-            if graph.db.execute(META, ("position",)).get != position:
-                raise PositionConflict("Another process moved the graph.", remedy="Run the command again.")
-            if projector is None:
-                projector = Projector(graph.db, payload_at, complete=position == 0)
-            for event in store.read(position, upto=upto):
-                if event.type == "erasure.requested" and min(event.payload["positions"], default=start + 1) <= start:
-                    raise GraphStale("Something that the graph holds was erased from the log.", remedy=REBUILD)
-                projector.apply(event)
-            projector.flush()
-            if flushed is not None:
-                flushed(graph.db)
-            graph.db.execute(SET_META, ("log_id", store.log_id))
-            graph.db.execute(SET_META, ("hash", store.hash_at(upto)))
-            graph.db.execute(MOVE, (upto, position))
-            if graph.db.changes() != 1:
-                raise PositionConflict("Another process moved the graph.", remedy="Run the command again.")
-            checkpoint("project")
-        graph.log_id = store.log_id
-        position = upto
-        progress(position, head)
-        if projector.size > kept:
-            projector.forget()
+    with _uncollected():
+        while position < head:
+            upto = min(position + batch, head)
+            with translated(graph.path), _transaction(graph.db):
+                if graph.db.execute(META, ("position",)).get != position:
+                    raise PositionConflict("Another process moved the graph.", remedy="Run the command again.")
+                if projector is None:
+                    projector = Projector(graph.db, payload_at, complete=position == 0)
+                for event in store.read(position, upto=upto):
+                    if event.type == "erasure.requested" and min(event.payload["positions"], default=upto) <= start:
+                        raise GraphStale("Something that the graph holds was erased from the log.", remedy=REBUILD)
+                    projector.apply(event)
+                projector.flush()
+                graph.db.execute(SET_META, ("log_id", store.log_id))
+                graph.db.execute(SET_META, ("hash", store.hash_at(upto)))
+                graph.db.execute(MOVE, (upto, position))
+                if graph.db.changes() != 1:
+                    raise PositionConflict("Another process moved the graph.", remedy="Run the command again.")
+                checkpoint("project")
+            graph.log_id = store.log_id
+            position = upto
+            progress(position, head)
+            if projector.size > kept:
+                projector.forget()
+                if forgot is not None:
+                    forgot()
+                    forgot = None
     return position - start
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from walking millions of objects that stay; what is made here has no cycles."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 @contextmanager
@@ -169,7 +191,9 @@ def rebuild(
             # Nothing is lost if the machine stops here: the file counts only once it is complete and renamed.
             db.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -131072").fetchall()
             create(db)
-            catch_up(store, Graph(fresh, db), progress=progress, batch=batch, kept=kept)
+            later = _Indexes(db)
+            catch_up(store, Graph(fresh, db), progress=progress, batch=batch, kept=kept, forgot=later.build)
+            later.build()
             if cache is not None:
                 vectors.insert_cached(db, cache)
             db.execute("PRAGMA optimize")
@@ -180,6 +204,23 @@ def rebuild(
         name.unlink(missing_ok=True)
     fresh.replace(path)
     return Graph.open(path, write=True)
+
+
+class _Indexes:
+    """The indexes that a graph with everything in memory does not need: dropped, and built when they are wanted."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+        self.sql = [sql for name, sql in db.execute(INDEXES) if name not in WANTED]
+        for name, _ in db.execute(INDEXES).fetchall():
+            if name not in WANTED:
+                db.execute(f"DROP INDEX {name}")
+
+    def build(self) -> None:
+        """Build them; a second time does nothing."""
+        for sql in self.sql:
+            self.db.execute(sql)
+        self.sql = []
 
 
 def _files(path: Path) -> tuple[Path, ...]:

@@ -118,12 +118,13 @@ class Rows:
 
     def flush(self) -> None:
         """Write what waits."""
+        waiting = self.waiting
         for table, rows in self.keyed.items():
             if rows:
-                self.waiting[table] = [key + rest for key, rest in rows.items() if rest is not None]
-                self.waiting[f"{table}_gone"] = [key for key, rest in rows.items() if rest is None]
-                self.keyed[table] = {}
-        for name, rows in self.waiting.items():
-            if rows:
-                self.db.executemany(STATEMENTS[name], rows)
-                self.waiting[name] = []
+                waiting[table] += [key + rest for key, rest in rows.items() if rest is not None]
+                waiting[f"{table}_gone"] += [key for key, rest in rows.items() if rest is None]
+                rows.clear()
+        for name, waits in waiting.items():
+            if waits:
+                self.db.executemany(STATEMENTS[name], waits)
+                waits.clear()

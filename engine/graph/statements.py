@@ -53,7 +53,9 @@ NOTHING = Plan([], [])
 
 
 def _mention(entity: Mapping[str, Any], scope: str) -> Mention | None:
-    keys = sorted({k for k in entity.get("keys") or () if nodes.is_key(k)}, key=nodes.rank)
+    keys = [k for k in entity.get("keys") or () if nodes.is_key(k)]
+    if len(keys) > 1:
+        keys = sorted(set(keys), key=nodes.rank)
     name = " ".join(entity["name"].split())
     type_ = entity["type"]
     if keys:
