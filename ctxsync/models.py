@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from ctxsync.config import Config
     from ctxsync.engine.embedding import Embedder, VectorCache
+    from ctxsync.engine.extraction.base import Episode, Extraction
     from ctxsync.engine.extraction.chain import Chain
+    from ctxsync.engine.schema import Schema
     from ctxsync.home import Home
+
+
+class Extracts(Protocol):
+    """What a pass needs of `ctxsync.engine.extraction.chain.Chain`."""
+
+    run: str
+    schema: Schema
+
+    def extract(self, episodes: Sequence[Episode]) -> Iterator[tuple[Extraction, list[Any]]]:
+        """Yield, for each episode in order, what was extracted and which tiers failed."""
+        ...
 
 
 class Models(Protocol):
     """The seam between a pass and its models."""
 
-    def chain(self) -> Chain:
+    def chain(self) -> Extracts:
         """Return the extraction chain; loading its models may wait for its first use."""
         ...
 
@@ -56,8 +71,15 @@ class LocalModels:
         return self._embedder
 
     def cache(self) -> VectorCache | None:
-        """Return the vector cache of the home."""
+        """Return the vector cache of the home; a damaged one is thrown away, for it can be filled again."""
+        import apsw
+
         from ctxsync.engine.embedding import VectorCache
 
         self._home.reserve(self._home.cache_path)
-        return VectorCache(self._home.cache_path)
+        try:
+            return VectorCache(self._home.cache_path)
+        except (apsw.NotADBError, apsw.CorruptError):
+            self._home.cache_path.unlink()
+            self._home.reserve(self._home.cache_path)
+            return VectorCache(self._home.cache_path)

@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ctxsync import runs, spool
 from ctxsync.errors import ConfigError, GraphError, GraphStale, StoreMissing
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ctxsync.app import App
     from ctxsync.config import SourceConfig
     from ctxsync.connectors.base import Connector, Json, Stream
+    from ctxsync.engine.extraction.chain import Chain
     from ctxsync.events.store import EventStore
     from ctxsync.spool import Hint
 
@@ -149,7 +150,8 @@ def bring_up(app: App, store: EventStore, progress: Callable[[Step], None]) -> d
     """
     from ctxsync.engine.extraction.reactor import extract_pending
 
-    extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
+    chain = cast("Chain", app.models.chain())
+    extraction = extract_pending(store, chain, progress=_counting(progress, "extract"))
     facts = catch_up_graph(app, store, progress)
     embedded = embed(app, progress)
     return {"extracted": extraction.extracted, "failed": extraction.failed, **facts, "embedded": embedded}

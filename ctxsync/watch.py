@@ -10,20 +10,23 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, cast
 
 from ctxsync import runs, spool
-from ctxsync.errors import CtxsyncError, SourceError, StoreLocked
+from ctxsync.errors import CtxsyncError, StoreLocked
 from ctxsync.jobs import scheduled
 from ctxsync.passes import connect
 from ctxsync.sync import SyncRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from ctxsync.app import App
+    from ctxsync.config import SourceConfig
     from ctxsync.connectors.base import Stream, Watches
 
 DEBOUNCE = 0.3
@@ -57,7 +60,8 @@ class Watch:
         self._wakes: SimpleQueue[str] = SimpleQueue()
         self._stopped = threading.Event()
         self._waiting = ""
-        self._watching: dict[str, AbstractContextManager[None]] = {}
+        self._watching: dict[str, _Watched] = {}
+        self._problems: set[tuple[str, ...]] = set()
 
     def wake(self, name: str) -> None:
         """Say that a source, or `reconcile`, is due; from any thread."""
@@ -76,14 +80,14 @@ class Watch:
             self._app.home.create()
             stack.enter_context(scheduled({RECONCILE: self._app.config.jobs.reconcile}, self.wake))
             stack.enter_context(spool.watched(self._app.home, lambda: self.wake(_SPOOL)))
-            self._watch_sources(stack)
+            stack.callback(self._unwatch)
+            self._watch_sources()
             self._pass({RECONCILE})
             self._report("ready")
             while not self._stopped.is_set():
                 names = self._next()
                 self._pass(names)
-                if RECONCILE in names:
-                    self._watch_sources(stack)  # one that could not be watched may be back
+                self._watch_sources()
         self._report("stopped")
 
     def _next(self) -> set[str]:
@@ -148,29 +152,65 @@ class Watch:
             self._report(
                 f"graph: {result['extracted']} extracted, {result['new_facts']} new facts in {result['seconds']:.1f} s"
             )
+        read = {source["name"] for source in result["sources"]}
+        standing = {problem for problem in self._problems if problem[0] not in read}
         for problem in result["problems"]:
-            self._report(f"{problem['source']}: {problem['kind']} {problem['place']}: {problem['message']}")
+            said = tuple(str(problem[key]) for key in ("source", "kind", "place", "message"))
+            standing.add(said)
+            if said not in self._problems:
+                self._report("{}: {} {}: {}".format(*said))
+        self._problems = standing
 
-    def _watch_sources(self, stack: ExitStack) -> None:
-        """Start the watch of every source that has one and is not watched yet."""
+    def _watch_sources(self) -> None:
+        """Watch every source that can be and is not; one whose folder went or was replaced is watched anew."""
         for source in self._app.config.sources:
-            if source.name in self._watching:
-                continue
-            try:
-                connector = connect(self._app, source, SyncRequest(), self._app.clock())
-                if not hasattr(connector, "watch"):
-                    continue
+            known = self._watching.get(source.name)
+            place = _identity(source.path)
+            if known is not None and known.place != place:
+                del self._watching[source.name]
+                known.stack.close()
+                self._report(f"{source.name}: {source.path} is no longer there")
+            if source.name not in self._watching and place is not None:
+                self._watch_source(source, place)
 
-                def wake(stream: Stream) -> None:
-                    self.wake(stream.source)
+    def _watch_source(self, source: SourceConfig, place: tuple[int, int]) -> None:
+        def wake(stream: Stream) -> None:
+            self.wake(stream.source)
 
-                watching = cast("Watches", connector).watch(wake)
-                stack.enter_context(watching)
-            except (SourceError, OSError) as error:
-                self._report(f"{source.name}: cannot be watched ({error}); it is read at each reconcile")
-                continue
-            self._watching[source.name] = watching
+        stack = ExitStack()
+        try:
+            connector = connect(self._app, source, SyncRequest(), self._app.clock())
+            if hasattr(connector, "watch"):
+                stack.enter_context(cast("Watches", connector).watch(wake))
+        except (CtxsyncError, OSError) as error:
+            self._report(f"{source.name}: cannot be watched ({error}); it is read at each reconcile")
+            return
+        self._watching[source.name] = _Watched(place, stack)
+        if degraded := getattr(connector, "degraded", ""):
+            self._report(f"{source.name}: {degraded}")
+        elif hasattr(connector, "watch"):
             self._report(f"{source.name}: watching {source.path}")
+
+    def _unwatch(self) -> None:
+        for watched in self._watching.values():
+            watched.stack.close()
+        self._watching.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A watch that runs: the folder it was started on, by device and inode, and what ends it."""
+
+    place: tuple[int, int]
+    stack: ExitStack
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

@@ -26,10 +26,12 @@ def watch(desk: Desk, lines: Lines) -> Iterator[Watch]:
     watch = Watch(desk.app(), lines, debounce=0.05, signals=False)
     thread = threading.Thread(target=watch.run)
     thread.start()
-    lines.wait(lambda line: line == "ready")
-    yield watch
-    watch.stop()
-    thread.join(60)
+    try:
+        lines.wait(lambda line: line == "ready")
+        yield watch
+    finally:
+        watch.stop()
+        thread.join(60)
     assert not thread.is_alive()
     lines.wait(lambda line: line == "stopped")
 
@@ -65,23 +67,39 @@ def test_a_reconcile_finds_what_nobody_told_of(watch: Watch, desk: Desk, lines: 
 
 
 def test_another_command_gets_in_between_passes(watch: Watch, desk: Desk) -> None:
-    result = desk.app().log("Ines Falk knows Rosa Quint.")
+    result = desk.app().log("Ines Falk works at Brightwater since 2025.")
     assert result["new_facts"] == 1
 
 
-def test_a_source_that_cannot_be_watched_is_said_and_the_others_are_watched(desk: Desk, lines: Lines) -> None:
+def test_a_vault_that_goes_pauses_once_and_is_watched_again_when_it_is_back(
+    watch: Watch, desk: Desk, lines: Lines
+) -> None:
+    away = desk.root / "unmounted"
+    desk.vault.rename(away)
+    watch.wake("reconcile")
+    lines.wait(lambda line: line.startswith("vault: paused"))
+    lines.wait(lambda line: line.endswith("is no longer there"))
+    away.rename(desk.vault)
+    watch.wake("reconcile")
+    lines.wait(lambda line: line.startswith("vault: watching"))
+    desk.note("Ines Falk", "Ines Falk works at Brightwater since 2025.")
+    lines.wait(lambda line: line.startswith("vault: 1 observed"))
+
+
+def test_a_vault_that_is_not_there_stops_no_other(desk: Desk, lines: Lines) -> None:
     text = desk.home.config_path.read_text()
     write_private(desk.home.config_path, text + '\n[[sources]]\nname = "gone"\ntype = "notes"\npath = "/nowhere"\n')
     watch = Watch(desk.app(), lines, debounce=0.05, signals=False)
     thread = threading.Thread(target=watch.run)
     thread.start()
-    lines.wait(lambda line: line.startswith("gone: cannot be watched"))
-    lines.wait(lambda line: line.startswith("gone: paused"))
-    lines.wait(lambda line: line == "ready")
-    desk.note("Ines Falk", "Ines Falk works at Brightwater since 2025.")
-    lines.wait(lambda line: line.startswith("vault: 1 observed"))
-    watch.stop()
-    thread.join(60)
+    try:
+        lines.wait(lambda line: line.startswith("gone: paused"))
+        lines.wait(lambda line: line == "ready")
+        desk.note("Ines Falk", "Ines Falk works at Brightwater since 2025.")
+        lines.wait(lambda line: line.startswith("vault: 1 observed"))
+    finally:
+        watch.stop()
+        thread.join(60)
     assert not thread.is_alive()
 
 
