@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import apsw
 import pytest
 
@@ -9,6 +11,11 @@ from ctxsync.errors import StoreError
 from ctxsync.events.erasure import erase
 from ctxsync.events.store import EventStore
 from ctxsync.events.verify import REPORT_EVERY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.events.conftest import Make
 
 TRIGGERS = (
     "event_insert",
@@ -21,7 +28,7 @@ TRIGGERS = (
 
 
 @pytest.fixture
-def filled(path, make):
+def filled(path: Path, make: Make) -> Any:
     """A log of six events, as a raw connection that no trigger holds back."""
     with EventStore.open(path, write=True) as store:
         store.append([make.observed("n1", "a"), make.sighted("n1"), make.observed("n2", "a")])
@@ -34,12 +41,12 @@ def filled(path, make):
     db.close()
 
 
-def verified(path):
+def verified(path: Path) -> Any:
     with EventStore.open(path) as store:
         return store.verify()
 
 
-def test_a_whole_log_verifies_up_to_its_head(store, make):
+def test_a_whole_log_verifies_up_to_its_head(store: EventStore, make: Make) -> None:
     store.append([make.observed(), make.sighted(), make.observed(content="b")])
     found = store.verify()
     assert found.ok
@@ -47,13 +54,13 @@ def test_a_whole_log_verifies_up_to_its_head(store, make):
     assert found.erased == 0
 
 
-def test_an_empty_log_verifies(store):
+def test_an_empty_log_verifies(store: EventStore) -> None:
     assert store.verify().ok
 
 
-def test_verifying_tells_how_far_it_has_come(store, make):
+def test_verifying_tells_how_far_it_has_come(store: EventStore, make: Make) -> None:
     store.append([make.renamed("x") for _ in range(REPORT_EVERY + 1)])
-    seen = []
+    seen: list[int] = []
     assert store.verify(seen.append).ok
     assert seen == [REPORT_EVERY, REPORT_EVERY + 1]
 
@@ -86,7 +93,9 @@ def test_verifying_tells_how_far_it_has_come(store, make):
         "source = CAST(X'ff' AS TEXT)",
     ],
 )
-def test_any_change_to_any_column_is_found_at_its_position(filled, path, position, change):
+def test_any_change_to_any_column_is_found_at_its_position(
+    filled: apsw.Connection, path: Path, position: int, change: Any
+) -> None:
     filled.execute(f"UPDATE event SET {change} WHERE position = ?", (position,))
     found = verified(path)
     assert not found.ok
@@ -95,24 +104,26 @@ def test_any_change_to_any_column_is_found_at_its_position(filled, path, positio
 
 
 @pytest.mark.parametrize(("removed", "broken"), [("= 1", 1), ("= 3", 3), ("= 6", 6), ("> 2", 3), ("> 0", 1)])
-def test_a_missing_event_is_found_even_at_the_end(filled, path, removed, broken):
+def test_a_missing_event_is_found_even_at_the_end(
+    filled: apsw.Connection, path: Path, removed: str, broken: int
+) -> None:
     filled.execute(f"DELETE FROM event WHERE position {removed}")
     assert verified(path).broken == broken
 
 
-def test_events_that_changed_places_are_found(filled, path):
+def test_events_that_changed_places_are_found(filled: apsw.Connection, path: Path) -> None:
     filled.execute("UPDATE event SET position = 100 WHERE position = 2")
     filled.execute("UPDATE event SET position = 2 WHERE position = 3")
     filled.execute("UPDATE event SET position = 3 WHERE position = 100")
     assert verified(path).broken == 2
 
 
-def test_a_log_under_another_id_does_not_verify(filled, path):
+def test_a_log_under_another_id_does_not_verify(filled: apsw.Connection, path: Path) -> None:
     filled.execute("UPDATE meta SET value = 'another'")
     assert verified(path).broken == 1
 
 
-def test_damage_is_reported_and_not_raised(filled, path):
+def test_damage_is_reported_and_not_raised(filled: apsw.Connection, path: Path) -> None:
     filled.execute("PRAGMA writable_schema = ON")
     filled.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE name = 'cursor_was_until'")
     filled.close()
@@ -131,13 +142,19 @@ def test_damage_is_reported_and_not_raised(filled, path):
         "DELETE FROM event",
         "DELETE FROM event WHERE position = 2",
         "INSERT OR REPLACE INTO event SELECT * FROM event WHERE position = 1",
-        "INSERT INTO event SELECT 9, event_id, source, subject, 9, type, version, occurred_at, recorded_at, fingerprint,"
-        " payload, salt, digest, prev_hash, hash FROM event WHERE position = 1",
-        "INSERT OR REPLACE INTO event SELECT 3, event_id, source, subject, seq, type, version, occurred_at, recorded_at,"
-        " fingerprint, payload, salt, digest, prev_hash, hash FROM event WHERE position = 1",
+        (
+            "INSERT INTO event SELECT 9, event_id, source, subject, 9, type, version, occurred_at, recorded_at, fingerprint,"
+            " payload, salt, digest, prev_hash, hash FROM event WHERE position = 1"
+        ),
+        (
+            "INSERT OR REPLACE INTO event SELECT 3, event_id, source, subject, seq, type, version, occurred_at, recorded_at,"
+            " fingerprint, payload, salt, digest, prev_hash, hash FROM event WHERE position = 1"
+        ),
     ],
 )
-def test_the_file_itself_refuses_every_change_but_an_append(store, path, make, statement):
+def test_the_file_itself_refuses_every_change_but_an_append(
+    store: EventStore, path: Path, make: Make, statement: str
+) -> None:
     store.append([make.observed(), make.sighted()])
     raw = apsw.Connection(str(path))
     with pytest.raises(apsw.ConstraintError, match="append-only"):
@@ -147,7 +164,9 @@ def test_the_file_itself_refuses_every_change_but_an_append(store, path, make, s
     assert store.count() == 2
 
 
-def test_an_erased_event_is_gone_from_file_and_reading_and_the_log_still_verifies(store, path, make):
+def test_an_erased_event_is_gone_from_file_and_reading_and_the_log_still_verifies(
+    store: EventStore, path: Path, make: Make
+) -> None:
     secret = "Robin Vale owes nobody a lighthouse."
     store.append([make.observed("n1", text=secret), make.sighted("n1", "lighthouse.md"), make.observed("n2")])
     hashes = [event.hash for event in store.read()]
@@ -165,7 +184,7 @@ def test_an_erased_event_is_gone_from_file_and_reading_and_the_log_still_verifie
     assert b"note:n1" not in kept
 
 
-def test_what_was_erased_can_be_said_again(store, make):
+def test_what_was_erased_can_be_said_again(store: EventStore, make: Make) -> None:
     store.append([make.observed(), make.sighted()])
     erase(store, [1, 2])
     assert store.states("vault") == []
@@ -173,7 +192,7 @@ def test_what_was_erased_can_be_said_again(store, make):
     assert store.verify().ok
 
 
-def test_erasing_the_newest_version_brings_back_the_state_of_the_one_before(store, make):
+def test_erasing_the_newest_version_brings_back_the_state_of_the_one_before(store: EventStore, make: Make) -> None:
     store.append([make.observed(content="a"), make.observed(content="b"), make.observed(content="c", source="copy")])
     erase(store, [2])
     assert store.state("vault", "note:n1", "content") == "a"
@@ -183,14 +202,14 @@ def test_erasing_the_newest_version_brings_back_the_state_of_the_one_before(stor
     assert store.verify().ok
 
 
-def test_erasing_the_middle_of_a_subject_keeps_its_numbering_in_order(store, make):
+def test_erasing_the_middle_of_a_subject_keeps_its_numbering_in_order(store: EventStore, make: Make) -> None:
     store.append([make.observed(content=content) for content in "abcd"])
     erase(store, [2, 3])
     assert [event.seq for event in store.read(types={"item.observed"})] == [1, 4]
     assert store.verify().ok
 
 
-def test_erasing_twice_is_fine(store, make):
+def test_erasing_twice_is_fine(store: EventStore, make: Make) -> None:
     store.append([make.observed()])
     erase(store, [1])
     erase(store, [1])
@@ -200,7 +219,9 @@ def test_erasing_twice_is_fine(store, make):
 
 
 @pytest.mark.parametrize("position", [2, 3, 4, 0, -1])
-def test_an_erasure_refuses_its_own_events_and_what_does_not_exist(store, make, position):
+def test_an_erasure_refuses_its_own_events_and_what_does_not_exist(
+    store: EventStore, make: Make, position: int
+) -> None:
     store.append([make.observed()])
     erase(store, [1])
     with pytest.raises(StoreError, match=f"Position {position} cannot be erased"):
@@ -208,8 +229,8 @@ def test_an_erasure_refuses_its_own_events_and_what_does_not_exist(store, make, 
     assert store.count() == 3
 
 
-def test_a_failed_erasure_erases_nothing(path, make):
-    def fail(name):
+def test_a_failed_erasure_erases_nothing(path: Path, make: Make) -> None:
+    def fail(name: str) -> None:
         if name == "erase":
             raise KeyboardInterrupt
 
@@ -222,7 +243,7 @@ def test_a_failed_erasure_erases_nothing(path, make):
         assert store.verify().ok
 
 
-def test_after_an_erasure_the_file_refuses_changes_again(store, path, make):
+def test_after_an_erasure_the_file_refuses_changes_again(store: EventStore, path: Path, make: Make) -> None:
     store.append([make.observed(), make.sighted()])
     erase(store, [1])
     raw = apsw.Connection(str(path))
@@ -233,7 +254,7 @@ def test_after_an_erasure_the_file_refuses_changes_again(store, path, make):
     raw.close()
 
 
-def test_a_receipt_before_the_erasure_is_done_is_refused(store, path, make):
+def test_a_receipt_before_the_erasure_is_done_is_refused(store: EventStore, path: Path, make: Make) -> None:
     store.append([make.observed()])
     raw = apsw.Connection(str(path))
     template = (
@@ -248,7 +269,7 @@ def test_a_receipt_before_the_erasure_is_done_is_refused(store, path, make):
     raw.close()
 
 
-def test_content_put_back_after_an_erasure_is_found(filled, path):
+def test_content_put_back_after_an_erasure_is_found(filled: apsw.Connection, path: Path) -> None:
     before = filled.execute("SELECT payload, subject, fingerprint, salt FROM event WHERE position = 2").get
     with EventStore.open(path, write=True) as store:
         filled.execute("INSERT INTO erasing VALUES (2)")
@@ -258,7 +279,7 @@ def test_content_put_back_after_an_erasure_is_found(filled, path):
     assert verified(path).broken == 2
 
 
-def test_an_event_emptied_without_an_erasure_is_found(filled, path):
+def test_an_event_emptied_without_an_erasure_is_found(filled: apsw.Connection, path: Path) -> None:
     filled.execute(
         "UPDATE event SET payload = NULL, subject = NULL, fingerprint = NULL, salt = NULL WHERE position = 5"
     )

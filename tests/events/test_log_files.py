@@ -8,6 +8,7 @@ import os
 import stat
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
@@ -16,22 +17,25 @@ from ctxsync.errors import StoreCorrupt, StoreError, StoreFull, StoreLocked, Sto
 from ctxsync.events.database import MIGRATIONS, connect, store_error
 from ctxsync.events.store import EventStore
 
+if TYPE_CHECKING:
+    from tests.events.conftest import Make
+
 
 @pytest.fixture
-def filled(path, make):
+def filled(path: Path, make: Make) -> Any:
     with EventStore.open(path, write=True) as store:
         store.append([make.observed(f"n{n}", text="x" * 500) for n in range(200)])
     return path
 
 
-def test_reading_a_log_that_does_not_exist_says_how_to_begin(path):
+def test_reading_a_log_that_does_not_exist_says_how_to_begin(path: Path) -> None:
     with pytest.raises(StoreMissing) as caught:
         EventStore.open(path)
     assert "ctxsync init" in caught.value.remedy
     assert not path.exists()
 
 
-def test_writing_creates_the_log_for_its_owner_alone(tmp_path, make):
+def test_writing_creates_the_log_for_its_owner_alone(tmp_path: Path, make: Make) -> None:
     path = tmp_path / "home" / "events.db"
     with EventStore.open(path, write=True) as store:
         store.append([make.observed()])
@@ -40,7 +44,7 @@ def test_writing_creates_the_log_for_its_owner_alone(tmp_path, make):
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_a_log_keeps_its_id_and_two_logs_differ(tmp_path):
+def test_a_log_keeps_its_id_and_two_logs_differ(tmp_path: Path) -> None:
     ids = []
     for name in ("a", "a", "b"):
         with EventStore.open(tmp_path / name, write=True) as store:
@@ -48,18 +52,18 @@ def test_a_log_keeps_its_id_and_two_logs_differ(tmp_path):
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_appends_are_durable_and_readers_do_not_block_them(store):
+def test_appends_are_durable_and_readers_do_not_block_them(store: EventStore) -> None:
     assert store.db.pragma("journal_mode") == "wal"
     assert store.db.pragma("synchronous") == 2
 
 
-def test_a_reader_cannot_write(filled, make):
+def test_a_reader_cannot_write(filled: Path, make: Make) -> None:
     with EventStore.open(filled) as store, pytest.raises(StoreError, match="cannot be opened or written"):
         store.append([make.renamed("x")])
 
 
 @pytest.mark.parametrize("write", [True, False])
-def test_an_empty_file_is_damage_and_never_a_fresh_log(path, write):
+def test_an_empty_file_is_damage_and_never_a_fresh_log(path: Path, write: bool) -> None:
     path.touch()
     with pytest.raises(StoreCorrupt, match="it is empty") as caught:
         EventStore.open(path, write=write)
@@ -68,13 +72,13 @@ def test_an_empty_file_is_damage_and_never_a_fresh_log(path, write):
 
 
 @pytest.mark.parametrize("write", [True, False])
-def test_a_file_of_garbage_is_called_damaged(path, write):
+def test_a_file_of_garbage_is_called_damaged(path: Path, write: bool) -> None:
     path.write_bytes(b"These are no pages of SQLite.\n" * 500)
     with pytest.raises(StoreCorrupt, match="damaged"):
         EventStore.open(path, write=write)
 
 
-def test_another_sqlite_file_is_not_taken_for_a_log(path):
+def test_another_sqlite_file_is_not_taken_for_a_log(path: Path) -> None:
     db = apsw.Connection(str(path))
     db.execute("CREATE TABLE event (x)")
     db.close()
@@ -82,14 +86,14 @@ def test_another_sqlite_file_is_not_taken_for_a_log(path):
         EventStore.open(path, write=True)
 
 
-def test_a_file_cut_short_is_damage_for_readers_and_for_verify(filled):
+def test_a_file_cut_short_is_damage_for_readers_and_for_verify(filled: Path) -> None:
     with filled.open("r+b") as file:
         file.truncate(filled.stat().st_size // 2)
     with pytest.raises(StoreCorrupt), EventStore.open(filled) as store:
         list(store.read())
 
 
-def test_pages_overwritten_with_noise_are_found_by_verify(filled):
+def test_pages_overwritten_with_noise_are_found_by_verify(filled: Path) -> None:
     size = filled.stat().st_size
     with filled.open("r+b") as file:
         file.seek(size - 40_960)
@@ -98,7 +102,7 @@ def test_pages_overwritten_with_noise_are_found_by_verify(filled):
         assert not store.verify().ok
 
 
-def test_a_newer_layout_asks_for_an_upgrade(filled):
+def test_a_newer_layout_asks_for_an_upgrade(filled: Path) -> None:
     db = apsw.Connection(str(filled))
     db.execute("INSERT INTO migration VALUES (?, 'from the future', 0)", (len(MIGRATIONS) + 1,))
     db.close()
@@ -108,10 +112,10 @@ def test_a_newer_layout_asks_for_an_upgrade(filled):
 
 
 @pytest.mark.parametrize("write", [True, False])
-def test_an_older_layout_is_brought_up_to_date_once_and_recorded(filled, write):
+def test_an_older_layout_is_brought_up_to_date_once_and_recorded(filled: Path, write: bool) -> None:
     ran = []
 
-    def add_note(db):
+    def add_note(db: apsw.Connection) -> None:
         ran.append(1)
         db.execute("CREATE TABLE note (text TEXT)")
 
@@ -126,8 +130,8 @@ def test_an_older_layout_is_brought_up_to_date_once_and_recorded(filled, write):
     assert ran == [1]
 
 
-def test_a_migration_that_fails_leaves_the_layout_as_it_was(filled):
-    def broken(db):
+def test_a_migration_that_fails_leaves_the_layout_as_it_was(filled: Path) -> None:
+    def broken(db: apsw.Connection) -> None:
         db.execute("CREATE TABLE half (x)")
         db.execute("this is no SQL")
 
@@ -138,7 +142,7 @@ def test_a_migration_that_fails_leaves_the_layout_as_it_was(filled):
         assert store.db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'half'").get == 0
 
 
-def test_a_full_disk_stores_nothing_of_the_batch_and_the_log_goes_on_after(store, make):
+def test_a_full_disk_stores_nothing_of_the_batch_and_the_log_goes_on_after(store: EventStore, make: Make) -> None:
     store.append([make.observed()])
     pages = store.db.pragma("page_count")
     store.db.pragma("max_page_count", pages + 2)
@@ -155,26 +159,26 @@ def test_a_full_disk_stores_nothing_of_the_batch_and_the_log_goes_on_after(store
 class FullDisk(apsw.VFS):
     """A disk on which no file grows any more, once it is full."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.full = False
         super().__init__("full-disk", "")
 
-    def xOpen(self, name, flags):  # noqa: N802
+    def xOpen(self, name: Any, flags: Any) -> FullDiskFile:  # noqa: N802
         return FullDiskFile(self, name, flags)
 
 
 class FullDiskFile(apsw.VFSFile):
-    def __init__(self, disk, name, flags):
+    def __init__(self, disk: FullDisk, name: Any, flags: Any) -> None:
         self.disk = disk
         super().__init__("", name, flags)
 
-    def xWrite(self, data, offset):  # noqa: N802
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
         if self.disk.full and offset + len(data) > self.xFileSize():
             raise apsw.FullError
         super().xWrite(data, offset)
 
 
-def test_a_disk_that_fills_up_during_the_commit_loses_nothing_stored_before(path, make):
+def test_a_disk_that_fills_up_during_the_commit_loses_nothing_stored_before(path: Path, make: Make) -> None:
     disk = FullDisk()
     EventStore.open(path, write=True).close()
     with EventStore(path, connect(path, write=True, vfs="full-disk")) as store:
@@ -191,7 +195,7 @@ def test_a_disk_that_fills_up_during_the_commit_loses_nothing_stored_before(path
 
 
 @contextlib.contextmanager
-def without_rights():
+def without_rights() -> Any:
     """Act as a user whose rights are those of the file modes: root's are not."""
     if os.geteuid() != 0:
         yield
@@ -204,7 +208,7 @@ def without_rights():
 
 
 @pytest.fixture
-def open_folder():
+def open_folder() -> Any:
     """A folder that other users can reach."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
@@ -212,7 +216,7 @@ def open_folder():
         Path(name).chmod(0o755)
 
 
-def test_a_log_in_a_folder_that_cannot_be_written_can_be_read(open_folder, make):
+def test_a_log_in_a_folder_that_cannot_be_written_can_be_read(open_folder: Path, make: Make) -> None:
     path = open_folder / "events.db"
     with EventStore.open(path, write=True) as store:
         store.append([make.observed(), make.sighted()])
@@ -224,7 +228,7 @@ def test_a_log_in_a_folder_that_cannot_be_written_can_be_read(open_folder, make)
 
 
 @pytest.mark.parametrize("name", ["events.db", "fresh.db"])
-def test_a_log_that_may_not_be_written_says_what_to_check(open_folder, name):
+def test_a_log_that_may_not_be_written_says_what_to_check(open_folder: Path, name: str) -> None:
     path = open_folder / "events.db"
     EventStore.open(path, write=True).close()
     path.chmod(0o444)
@@ -235,7 +239,7 @@ def test_a_log_that_may_not_be_written_says_what_to_check(open_folder, name):
     assert [file.name for file in open_folder.iterdir()] == ["events.db"]
 
 
-def test_a_log_that_may_not_be_read_says_what_to_check(open_folder):
+def test_a_log_that_may_not_be_read_says_what_to_check(open_folder: Path) -> None:
     path = open_folder / "events.db"
     EventStore.open(path, write=True).close()
     path.chmod(0o000)
@@ -244,7 +248,7 @@ def test_a_log_that_may_not_be_read_says_what_to_check(open_folder):
     assert "permissions" in caught.value.remedy
 
 
-def test_every_error_of_sqlite_becomes_one_of_ours_with_a_remedy():
+def test_every_error_of_sqlite_becomes_one_of_ours_with_a_remedy() -> None:
     classes = [kind for _, kind in inspect.getmembers(apsw, inspect.isclass) if issubclass(kind, apsw.Error)]
     assert len(classes) > 20
     for kind in classes:
@@ -267,5 +271,5 @@ def test_every_error_of_sqlite_becomes_one_of_ours_with_a_remedy():
         (apsw.IOError, StoreError),
     ],
 )
-def test_errors_that_a_person_can_act_on_have_their_own_class(kind, ours):
+def test_errors_that_a_person_can_act_on_have_their_own_class(kind: Any, ours: type[StoreError]) -> None:
     assert type(store_error(Path("events.db"), kind("detail"))) is ours

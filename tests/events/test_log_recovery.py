@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import apsw
 import pytest
 
@@ -10,10 +12,16 @@ from ctxsync.events.erasure import erase
 from ctxsync.events.recovery import cut
 from ctxsync.events.store import EventStore
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def test_a_cut_is_the_log_as_it_was_cursors_and_state_included(store, tmp_path, make):
-    patches = [{"a": 1, "b": 1}, {"a": 2}, {"a": None, "c": 3}, {"a": 4}, {"b": None}]
-    expected = [(0, {}, [])]
+    from ctxsync.events.envelope import Json
+    from tests.events.conftest import Make
+
+
+def test_a_cut_is_the_log_as_it_was_cursors_and_state_included(store: EventStore, tmp_path: Path, make: Make) -> None:
+    patches: list[dict[str, Json]] = [{"a": 1, "b": 1}, {"a": 2}, {"a": None, "c": 3}, {"a": 4}, {"b": None}]
+    expected: list[tuple[int, dict[str, Json], list[tuple[str, str, str]]]] = [(0, {}, [])]
     for number, patch in enumerate(patches, start=1):
         store.append([make.observed(content=str(number))], cursors={("vault", "."): patch})
         expected.append((number, store.cursor("vault", "."), store.states("vault")))
@@ -31,7 +39,9 @@ def test_a_cut_is_the_log_as_it_was_cursors_and_state_included(store, tmp_path, 
     assert store.count() == 5
 
 
-def test_a_damaged_end_is_cut_at_the_last_sound_position(store, path, tmp_path, make):
+def test_a_damaged_end_is_cut_at_the_last_sound_position(
+    store: EventStore, path: Path, tmp_path: Path, make: Make
+) -> None:
     store.append([make.observed(), make.sighted()], cursors={("vault", "."): {"a": 1}})
     store.append([make.observed(content="b")], cursors={("vault", "."): {"a": 2}})
     raw = apsw.Connection(str(path))
@@ -49,7 +59,9 @@ def test_a_damaged_end_is_cut_at_the_last_sound_position(store, path, tmp_path, 
     assert not (tmp_path / "worse.db").exists()
 
 
-def test_what_was_erased_behind_the_cut_stays_erased_and_the_cut_verifies(store, tmp_path, make):
+def test_what_was_erased_behind_the_cut_stays_erased_and_the_cut_verifies(
+    store: EventStore, tmp_path: Path, make: Make
+) -> None:
     store.append([make.observed(), make.observed(content="b"), make.sighted()])
     erase(store, [1])
     cut(store, 2, tmp_path / "cut.db")
@@ -59,7 +71,7 @@ def test_what_was_erased_behind_the_cut_stays_erased_and_the_cut_verifies(store,
         assert back.verify().erased == 1
 
 
-def test_a_cut_never_overwrites_a_file(store, tmp_path, make):
+def test_a_cut_never_overwrites_a_file(store: EventStore, tmp_path: Path, make: Make) -> None:
     store.append([make.observed()])
     (tmp_path / "taken.db").write_bytes(b"mine")
     with pytest.raises(StoreError, match="exists already"):
