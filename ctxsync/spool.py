@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ LARGEST_HINT = 65_536
 """Bytes: a hint is a few paths; more is not ours."""
 MOST_HINTS = 10_000
 """Files read in one go: the rest waits for the next one."""
+OLDEST_HALF = 3600
+"""Seconds: a hook writes its hint in a moment."""
 _TAKEN = ".taken"
 
 
@@ -51,9 +54,11 @@ def take(home: Home) -> list[Hint]:
     """
     place = folder(home)
     try:
-        names = sorted(entry.name for entry in os.scandir(place) if not entry.name.startswith("."))[:MOST_HINTS]
+        found = sorted(entry.name for entry in os.scandir(place))
     except OSError:
         return []
+    names = [name for name in found if not name.startswith(".")][:MOST_HINTS]
+    _sweep(place / name for name in found if name.startswith("."))
     hints: list[Hint] = []
     for name in names:
         path = place / name
@@ -116,6 +121,16 @@ def watched(home: Home, wake: Callable[[], None]) -> Iterator[None]:
         observer.join()
 
 
+def _sweep(halves: Iterable[Path]) -> None:
+    """Delete what hooks began and were killed over, long ago."""
+    for path in halves:
+        try:
+            if time.time() - path.lstat().st_mtime > OLDEST_HALF:
+                path.unlink()
+        except OSError:
+            continue
+
+
 def _read(path: Path) -> list[str]:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
@@ -141,5 +156,6 @@ def _places(path: str) -> set[str]:
                 found.add(os.path.realpath(os.path.join(real, target)))  # noqa: PTH118
     except (OSError, ValueError):
         return found
-    common = {place.split("/worktrees/", 1)[0] for place in found if "/worktrees/" in place}
-    return found | common
+    # A linked worktree's directory stands below the repository's, an absorbed submodule's below its superproject's.
+    above = {place.split(part, 1)[0] for place in found for part in ("/worktrees/", "/.git/modules/") if part in place}
+    return found | above

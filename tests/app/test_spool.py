@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxsync import spool
+from ctxsync import hooks, spool
 from ctxsync.config import Config, parse
 from ctxsync.home import Home
 
@@ -56,6 +57,37 @@ def test_a_hint_of_a_linked_worktree_selects_the_repository_and_the_other_way_ro
     (linked / ".git").write_text(f"gitdir: {inner}\n")
     assert spool.sources_of([str(linked)], config_of(main)) == ["r0"]
     assert spool.sources_of([str(main)], config_of(linked)) == ["r0"]
+
+
+def test_a_hint_of_a_submodule_selects_its_superproject(home: Home, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    inner = project / ".git" / "modules" / "lib"
+    inner.mkdir(parents=True)
+    (project / "lib").mkdir()
+    (project / "lib" / ".git").write_text("gitdir: ../.git/modules/lib\n")
+    assert spool.sources_of([str(project / "lib")], config_of(project)) == ["r0"]
+
+
+def test_what_a_hook_began_long_ago_is_swept_away(home: Home) -> None:
+    old = hint(home, ".1.99", b"/sr")
+    os.utime(old, (0, 0))
+    new = hint(home, ".2.99", b"/sr")
+    spool.take(home)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_the_hint_of_a_real_hook_selects_its_source(home: Home, tmp_path: Path) -> None:
+    repository = tmp_path / "code"
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    hooks.install(repository, home.path)
+    arrived = threading.Event()
+    person = ["-c", "user.name=Robin Vale", "-c", "user.email=robin@example.com"]
+    with spool.watched(home, arrived.set):
+        commit = ["git", "-C", str(repository), *person, "commit", "-q", "--allow-empty", "-m", "Start"]
+        subprocess.run(commit, check=True)
+        assert arrived.wait(20)
+    (found,) = spool.take(home)
+    assert spool.sources_of(found.repositories, config_of(repository)) == ["r0"]
 
 
 def test_a_hint_stays_until_its_source_was_read(home: Home, tmp_path: Path) -> None:
