@@ -54,7 +54,7 @@ def date_of_properties(properties: Mapping[str, Json]) -> int | None:
     folded = {key.casefold(): value for key, value in properties.items()}
     for key in _PROPERTIES:
         value = folded.get(key)
-        if isinstance(value, str) and (at := _stated(value.strip())) is not None:
+        if isinstance(value, str | int) and (at := _stated(str(value).strip())) is not None:
             return at
     return None
 

@@ -28,7 +28,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,20}:")
 _COMMENT = re.compile(r"%%|<!--|-->")
 _TAG_MARKUP = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,40}(?:\s[^<>\n]{0,500})?/?>")
 _MATH = re.compile(r"(?<![\\$\w])\$(?![\s$\d])[^$\n]{1,200}(?<!\s)\$(?![\d$])")
-_MACRO = re.compile(r"\{\{[^{}\n]{1,500}\}\}|\(\([0-9a-f-]{36}\)\)")
+_MACRO = re.compile(r"\{\{(?!embed\b)[^{}\n]{1,500}\}\}|\(\([0-9a-f-]{36}\)\)")
 _TRAILING = ".,;:!?'\"*_~)"
 
 
@@ -60,13 +60,15 @@ def scan(text: str, code: list[Range], blocks: list[Range]) -> Inline:
     blanked = _blank(blanked, spans)
     comments = _comments(blanked)
     blanked = _blank(blanked, comments)
+    formulas = [found.span() for pattern in (_MATH, _MACRO) for found in pattern.finditer(blanked)]
+    blanked = _blank(blanked, formulas)
     found_links = list(_links(text, blanked))
     links = [link for link, _ in found_links if link is not None]
     for_tags = _blank(blanked, [(start, end) for _, (start, end) in found_links])
     tags = [(at, tag) for link, (at, _) in found_links if link is None and (tag := _hash_link(text, at))]
     tags += [(found.start(), name) for found in _TAG.finditer(for_tags) if (name := _tag(found["name"]))]
-    markup = [found.span() for pattern in (_TAG_MARKUP, _MATH, _MACRO) for found in pattern.finditer(for_tags)]
-    return Inline(merge([*code, *spans, *comments, *markup]), tuple(links), tuple(sorted(tags)))
+    markup = [found.span() for found in _TAG_MARKUP.finditer(for_tags)]
+    return Inline(merge([*code, *spans, *comments, *formulas, *markup]), tuple(links), tuple(sorted(tags)))
 
 
 def merge(ranges: list[Range]) -> tuple[Range, ...]:

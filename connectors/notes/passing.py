@@ -45,7 +45,9 @@ class Pass:
         ledger: The cursor.
     """
 
-    def __init__(self, source: str, root: str, *, disk: Disk, options: Options, listing: Listing, ledger: Ledger) -> None:
+    def __init__(
+        self, source: str, root: str, *, disk: Disk, options: Options, listing: Listing, ledger: Ledger
+    ) -> None:
         self.source, self.root, self.disk, self.options = source, root, disk, options
         self.listing, self.ledger = listing, ledger
         self.changes: list[Change] = []

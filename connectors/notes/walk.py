@@ -103,7 +103,7 @@ class _Walk:
     def run(self, rules_before: str) -> Listing:
         self._folders(self.root, "", Rules())
         while self.links:
-            self.links.sort(key=lambda link: link[0], reverse=True)
+            self.links.sort(key=lambda link: (link[0].count("/"), link[0]), reverse=True)  # shallow ones first
             prefix, raw, rules = self.links.pop()
             real = os.path.realpath(raw)
             if not any(_inside(real, taken) for taken in self.real_roots):
@@ -208,7 +208,7 @@ class _Walk:
     def _unknown(self, prefix: str, entry: os.DirEntry[str], rules: Rules) -> None:
         if entry.is_dir(follow_symlinks=False):
             return
-        if entry.is_symlink() and entry.is_dir():
+        if entry.is_symlink() and _leads_to_folder(entry):
             self._link(prefix, entry, rules)
         elif not self._refused(_spelled(prefix + entry.name), rules, kind=True):
             self.listing.skipped[kind_of(entry.name) or "(none)"] += 1
@@ -238,6 +238,13 @@ class _Walk:
 
 def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # links in a circle
+        return False
 
 
 def _is_nfc(name: str) -> bool:

@@ -78,6 +78,8 @@ class _Handler(FileSystemEventHandler):
         """Note events that can change what a pass finds; reading a file can not."""
         if event.event_type in ("opened", "closed_no_write"):
             return
+        if event.is_directory and event.event_type == "modified":
+            return  # its own entries have events of their own, and ours are the ones that matter
         if any(path and self._matters(os.fsdecode(path)) for path in (event.src_path, event.dest_path)):
             self.note()
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pytest
 
@@ -26,10 +25,21 @@ from ctxsync.connectors.base import (
     Unsighted,
 )
 from ctxsync.connectors.notes import NotesConnector
-from ctxsync.connectors.notes.disk import Disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from ctxsync.connectors.notes.disk import Disk
+
+Seconds: TypeAlias = "Callable[[Callable[[], object]], float]"
+
+
+class Read(Protocol):
+    """Write a note, pull, and return what came out."""
+
+    def __call__(self, text: str, path: str = ..., **options: object) -> Item: ...
+
 
 LONG_AGO = 1_700_000_000_000_000_000  # nanoseconds; stamps of files this old are never racy
 
@@ -84,9 +94,7 @@ class Vault:
                 self.cursor[key] = value
         # A batch is stored as one: a swap leaves and takes the same places.
         for change in batch.changes:
-            if isinstance(change, Moved):
-                assert self.held.pop(change.place) == change.item
-            elif isinstance(change, Unsighted):
+            if isinstance(change, Moved | Unsighted):
                 assert self.held.pop(change.place) == change.item
         for change in batch.changes:
             match change:
@@ -120,7 +128,7 @@ def vault(tmp_path: Path) -> Vault:
 
 
 @pytest.fixture
-def benchmark_seconds() -> Callable[[Callable[[], object]], float]:
+def benchmark_seconds() -> Seconds:
     def measure(call: Callable[[], object]) -> float:
         begun = time.perf_counter()
         call()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,10 +20,14 @@ from ctxsync.connectors.notes.note import parse
 from ctxsync.errors import ConfigError, Unavailable
 
 if TYPE_CHECKING:
-    from conftest import Vault
+    from collections.abc import Sequence
+
+    from ctxsync.connectors.base import Change
+    from ctxsync.connectors.notes.disk import Contents
+    from tests.connectors.notes.conftest import Seconds, Vault
 
 
-def names(changes) -> list[str]:
+def names(changes: Sequence[Change]) -> list[str]:
     return [type(change).__name__ for change in changes]
 
 
@@ -32,13 +38,13 @@ class Refusing(Disk):
         self.refused = refused
         self.reads: list[str] = []
 
-    def list(self, folder):
+    def list(self, folder: str) -> list[os.DirEntry[str]]:
         self._check(folder)
         return super().list(folder)
 
-    def read(self, path):
+    def read(self, path: str) -> Contents:
         self._check(path)
-        self.reads.append(os.path.basename(path))
+        self.reads.append(Path(path).name)
         return super().read(path)
 
     def _check(self, path: str) -> None:
@@ -47,7 +53,7 @@ class Refusing(Disk):
 
 
 @pytest.mark.parametrize("what", ["missing", "file", "refused"])
-def test_an_unreadable_root_is_unavailable_and_deletes_nothing(vault: Vault, what):
+def test_an_unreadable_root_is_unavailable_and_deletes_nothing(vault: Vault, what: str) -> None:
     vault.write("a.md")
     vault.pull()
     if what == "refused":
@@ -64,14 +70,14 @@ def test_an_unreadable_root_is_unavailable_and_deletes_nothing(vault: Vault, wha
     assert list(vault.held) == ["a.md"]
 
 
-def test_a_source_without_a_path_or_with_a_senseless_glob_is_a_configuration_error():
+def test_a_source_without_a_path_or_with_a_senseless_glob_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="path"):
         NotesConnector("vault", {}, Options())
     with pytest.raises(ConfigError, match="lists of globs"):
         NotesConnector("vault", {"path": "/x", "exclude": [1]}, Options())
 
 
-def test_an_unreadable_folder_is_told_and_its_notes_stay(vault: Vault):
+def test_an_unreadable_folder_is_told_and_its_notes_stay(vault: Vault) -> None:
     vault.write("a.md")
     vault.write("sub/b.md")
     vault.write("sub/deep/c.md")
@@ -85,7 +91,7 @@ def test_an_unreadable_folder_is_told_and_its_notes_stay(vault: Vault):
     assert vault.pull() == [Released("sub/")]
 
 
-def test_an_unreadable_file_is_quarantined_and_the_others_are_read(vault: Vault):
+def test_an_unreadable_file_is_quarantined_and_the_others_are_read(vault: Vault) -> None:
     for name in "abc":
         vault.write(f"{name}.md", f"note {name}")
     vault.disk = Refusing("b.md")
@@ -100,15 +106,16 @@ def test_an_unreadable_file_is_quarantined_and_the_others_are_read(vault: Vault)
     assert vault.bad == {}
 
 
-def test_a_note_that_became_unreadable_keeps_its_last_good_version(vault: Vault):
+def test_a_note_that_became_unreadable_keeps_its_last_good_version(vault: Vault) -> None:
     vault.write("a.md", "good words")
     vault.pull()
     before = vault.held["a.md"]
     vault.write("a.md", b"x" * (MAX_BYTES + 1))
     changes = vault.pull()
     assert names(changes) == ["Quarantined"]
-    assert changes[0].item == before
-    assert len(changes[0].raw_digest) == 64
+    bad = vault.bad["a.md"]
+    assert bad.item == before
+    assert len(bad.raw_digest) == 64
     assert vault.held == {"a.md": before}
     assert vault.text("a.md") == "good words"
     vault.write("a.md", "good again")
@@ -116,7 +123,7 @@ def test_a_note_that_became_unreadable_keeps_its_last_good_version(vault: Vault)
     assert vault.held == {"a.md": before}
 
 
-def test_a_quarantined_file_is_read_again_only_when_its_bytes_change_or_when_asked(vault: Vault):
+def test_a_quarantined_file_is_read_again_only_when_its_bytes_change_or_when_asked(vault: Vault) -> None:
     vault.write("big.md", b"x" * (MAX_BYTES + 1))
     assert names(vault.pull()) == ["Quarantined"]
     disk = vault.disk = Refusing()
@@ -128,7 +135,7 @@ def test_a_quarantined_file_is_read_again_only_when_its_bytes_change_or_when_ask
     assert vault.pull() == [Released("big.md")]
 
 
-def test_a_quarantined_note_that_is_deleted_is_released_and_gone(vault: Vault):
+def test_a_quarantined_note_that_is_deleted_is_released_and_gone(vault: Vault) -> None:
     vault.write("keep.md")
     vault.write("a.md", "good")
     vault.pull()
@@ -139,26 +146,25 @@ def test_a_quarantined_note_that_is_deleted_is_released_and_gone(vault: Vault):
     assert vault.pull() == [Unsighted(before, "a.md"), Released("a.md")]
 
 
-def test_a_link_that_leads_nowhere_is_told(vault: Vault):
+def test_a_link_that_leads_nowhere_is_told(vault: Vault) -> None:
     (vault.root / "a.md").symlink_to(vault.root / "missing")
     changes = vault.pull()
     assert names(changes) == ["Quarantined"]
-    assert "leads nowhere" in changes[0].error
+    assert "leads nowhere" in vault.bad["a.md"].error
     (vault.root / "a.md").unlink()
     assert vault.pull() == [Released("a.md")]
 
 
-def test_a_pipe_or_a_folder_named_like_a_note_is_no_note_and_blocks_nothing(vault: Vault):
+def test_a_pipe_or_a_folder_named_like_a_note_is_no_note_and_blocks_nothing(vault: Vault) -> None:
     os.mkfifo(vault.root / "pipe.md")
     vault.write("folder.md/inner.md", "words")
     vault.pull()
     assert list(vault.held) == ["folder.md/inner.md"]
 
 
-def test_a_file_name_that_is_not_utf8_is_a_note_all_the_same(vault: Vault):
+def test_a_file_name_that_is_not_utf8_is_a_note_all_the_same(vault: Vault) -> None:
     raw = os.fsencode(vault.root) + b"/caf\xe9.md"
-    with open(raw, "wb") as file:
-        file.write(b"words")
+    Path(os.fsdecode(raw)).write_bytes(b"words")
     os.utime(raw, ns=(10**18, 10**18))
     vault.pull()
     assert list(vault.held) == ["caf\\xe9.md"]
@@ -174,19 +180,23 @@ def test_a_file_name_that_is_not_utf8_is_a_note_all_the_same(vault: Vault):
         ("# T\nenough ascii".encode("utf-16-le"), "# T\nenough ascii", ()),
         (b"a\rb\r\nc", "a\nb\nc", ()),
         (b"nul\0byte", "nul\ufffdbyte", ()),
-        ("Grüße aus Köln, schöne Tage für alle Leute dort.".encode("latin-1"), "Grüße aus Köln, schöne Tage für alle Leute dort.", ()),
+        (
+            "Grüße aus Köln, schöne Tage für alle Leute dort.".encode("latin-1"),
+            "Grüße aus Köln, schöne Tage für alle Leute dort.",
+            (),
+        ),
         (b"\xff\xfea\xd8", "\ufffd", ("decoded-lossy",)),
     ],
     ids=["bom and crlf", "utf-16", "utf-16 without a mark", "lone cr", "nul", "latin-1", "damaged utf-16"],
 )
-def test_bytes_of_any_kind_are_read_as_text(vault: Vault, data, text, flags):
+def test_bytes_of_any_kind_are_read_as_text(vault: Vault, data: bytes, text: str, flags: tuple[str, ...]) -> None:
     vault.write("a.md", data)
     vault.pull()
     assert vault.text("a.md") == text or flags
     assert vault.note("a.md").flags == flags
 
 
-def test_a_bom_hides_no_frontmatter(vault: Vault):
+def test_a_bom_hides_no_frontmatter(vault: Vault) -> None:
     vault.write("a.md", b"\xef\xbb\xbf---\r\ntitle: Named\r\n---\r\nwords\r\n")
     vault.pull()
     assert vault.note("a.md").title == "Named"
@@ -198,7 +208,7 @@ def test_a_bom_hides_no_frontmatter(vault: Vault):
 @example(b"---\n" + b"- " * 300 + b"\n---\n", "a.md")
 @example(b"---\na: &a [*a]\n---\n", "a.md")
 @example(b'---\na: "\\ud800"\n---\n', "a.md")
-def test_no_bytes_make_the_parser_fail(data, path):
+def test_no_bytes_make_the_parser_fail(data: bytes, path: str) -> None:
     check(data, path)
 
 
@@ -211,7 +221,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, max_size=60).map("".join), st.sampled_from(["a.md", "a.org", "a.txt"]))
-def test_no_markdown_makes_the_parser_fail_or_lose_words(text, path):
+def test_no_markdown_makes_the_parser_fail_or_lose_words(text: str, path: str) -> None:
     check(text.encode(), path)
 
 
@@ -227,7 +237,7 @@ def check(data: bytes, path: str) -> None:
             assert 0 <= link.start < link.end <= len(section.text)
             assert link.target
         for ranges in (section.code, section.quoted):
-            assert all(first[1] <= second[0] for first, second in zip(ranges, ranges[1:], strict=False))
+            assert all(first[1] <= second[0] for first, second in pairwise(ranges))
         section.text.encode()
     if path != "a.md" and data.isascii() and b"\r" not in data and b"\0" not in data:
         words = "".join(section.text for section in note.sections).split()
@@ -245,15 +255,15 @@ def check(data: bytes, path: str) -> None:
     ],
     ids=lambda text: text[:12].replace("\n", " "),
 )  # fmt: skip
-def test_hostile_markdown_takes_no_more_than_its_share_of_time(text, benchmark_seconds):
+def test_hostile_markdown_takes_no_more_than_its_share_of_time(text: str, benchmark_seconds: Seconds) -> None:
     assert benchmark_seconds(lambda: parse(text.encode(), "a.md")) < 5  # quadratic behaviour took minutes
 
 
-def test_a_pass_goes_on_when_files_vanish_under_it(vault: Vault):
+def test_a_pass_goes_on_when_files_vanish_under_it(vault: Vault) -> None:
     class Vanishing(Disk):
-        def read(self, path):
+        def read(self, path: str) -> Contents:
             if path.endswith("b.md"):
-                os.unlink(path)
+                Path(path).unlink()
             return super().read(path)
 
     for name in "abc":
@@ -264,5 +274,5 @@ def test_a_pass_goes_on_when_files_vanish_under_it(vault: Vault):
     assert vault.bad == {}
 
 
-def test_a_batch_needs_no_other_stream_name(vault: Vault):
+def test_a_batch_needs_no_other_stream_name(vault: Vault) -> None:
     assert list(vault.connector().discover()) == [Stream("vault", ".")]

@@ -13,14 +13,18 @@ from ctxsync.connectors.base import Moved, Observed, Sighted, Unsighted
 from ctxsync.errors import SuspiciousDeletion
 
 if TYPE_CHECKING:
-    from conftest import Vault
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ctxsync.connectors.base import Change
+    from tests.connectors.notes.conftest import Vault
 
 
-def names(changes) -> list[str]:
+def names(changes: Sequence[Change]) -> list[str]:
     return [type(change).__name__ for change in changes]
 
 
-def test_an_atomic_save_is_one_edit_of_the_target(vault: Vault):
+def test_an_atomic_save_is_one_edit_of_the_target(vault: Vault) -> None:
     vault.write("a.md", "first")
     vault.pull()
     before = vault.held["a.md"]
@@ -32,7 +36,7 @@ def test_an_atomic_save_is_one_edit_of_the_target(vault: Vault):
     assert vault.text("a.md") == "second"
 
 
-def test_a_backup_style_save_is_the_same_document(vault: Vault):
+def test_a_backup_style_save_is_the_same_document(vault: Vault) -> None:
     vault.write("n.md", "first")
     vault.pull()
     before = vault.held["n.md"]
@@ -43,7 +47,7 @@ def test_a_backup_style_save_is_the_same_document(vault: Vault):
     assert vault.held == {"n.md": before}
 
 
-def test_a_backup_that_stays_beside_the_note_is_no_note_and_takes_no_identity(vault: Vault):
+def test_a_backup_that_stays_beside_the_note_is_no_note_and_takes_no_identity(vault: Vault) -> None:
     vault.write("n.md", "first")
     vault.pull()
     before = vault.held["n.md"]
@@ -53,7 +57,7 @@ def test_a_backup_that_stays_beside_the_note_is_no_note_and_takes_no_identity(va
     assert vault.held == {"n.md": before}
 
 
-def test_thirty_thousand_files_at_once_are_all_found_by_the_next_pass_in_bounded_batches(vault: Vault):
+def test_thirty_thousand_files_at_once_are_all_found_by_the_next_pass_in_bounded_batches(vault: Vault) -> None:
     for number in range(450):  # the walk does not care how many; the batches do
         vault.write(f"d{number % 9}/n{number}.md", f"note {number}")
     changes = vault.pull()
@@ -62,20 +66,26 @@ def test_thirty_thousand_files_at_once_are_all_found_by_the_next_pass_in_bounded
     assert max(batch.seen for batch in vault.batches) <= 200
 
 
-def test_a_directory_moved_out_takes_every_child_along_and_later_edits_there_are_not_ours(vault: Vault, tmp_path):
+def test_a_directory_moved_out_takes_every_child_along_and_later_edits_there_are_not_ours(
+    vault: Vault, tmp_path: Path
+) -> None:
     vault.write("keep.md", "stays")
     for number in range(3):
         vault.write(f"d/n{number}.md", f"note {number}")
     vault.pull()
     (vault.root / "d").rename(tmp_path / "outside")
     changes = vault.pull()
-    assert sorted(change.place for change in changes if isinstance(change, Unsighted)) == ["d/n0.md", "d/n1.md", "d/n2.md"]
+    assert sorted(change.place for change in changes if isinstance(change, Unsighted)) == [
+        "d/n0.md",
+        "d/n1.md",
+        "d/n2.md",
+    ]
     (tmp_path / "outside" / "n1.md").write_text("edited outside")
     assert vault.pull() == []
     assert list(vault.held) == ["keep.md"]
 
 
-def test_a_directory_moved_in_brings_every_child_exactly_once(vault: Vault, tmp_path):
+def test_a_directory_moved_in_brings_every_child_exactly_once(vault: Vault, tmp_path: Path) -> None:
     vault.write("keep.md", "stays")
     vault.pull()
     outside = tmp_path / "outside"
@@ -88,7 +98,7 @@ def test_a_directory_moved_in_brings_every_child_exactly_once(vault: Vault, tmp_
     assert sorted(vault.held) == ["in/a.md", "in/deep/b.md", "keep.md"]
 
 
-def test_a_directory_that_leaves_and_returns_holds_the_same_notes_as_before(vault: Vault, tmp_path):
+def test_a_directory_that_leaves_and_returns_holds_the_same_notes_as_before(vault: Vault, tmp_path: Path) -> None:
     vault.write("keep.md", "stays")
     vault.write("d/a.md", "a")
     vault.pull()
@@ -100,7 +110,7 @@ def test_a_directory_that_leaves_and_returns_holds_the_same_notes_as_before(vaul
     assert vault.held == before
 
 
-def test_a_directory_renamed_moves_its_notes_without_new_versions(vault: Vault):
+def test_a_directory_renamed_moves_its_notes_without_new_versions(vault: Vault) -> None:
     for number in range(5):
         vault.write(f"old/n{number}.md", f"note {number}")
     vault.pull()
@@ -110,7 +120,7 @@ def test_a_directory_renamed_moves_its_notes_without_new_versions(vault: Vault):
     assert vault.held == {path.replace("old/", "new/"): item for path, item in before.items()}
 
 
-def test_a_rename_keeps_the_identity_and_changes_the_title(vault: Vault):
+def test_a_rename_keeps_the_identity_and_changes_the_title(vault: Vault) -> None:
     vault.write("Draft.md", "some words")
     vault.pull()
     before = vault.held["Draft.md"]
@@ -121,7 +131,7 @@ def test_a_rename_keeps_the_identity_and_changes_the_title(vault: Vault):
     assert vault.note("Final.md").title == "Final"
 
 
-def test_a_rename_with_an_edit_on_the_way_is_a_move(vault: Vault):
+def test_a_rename_with_an_edit_on_the_way_is_a_move(vault: Vault) -> None:
     vault.write("a.md", "# One\nkept\n\n# Two\nold")
     vault.pull()
     before = vault.held["a.md"]
@@ -133,7 +143,7 @@ def test_a_rename_with_an_edit_on_the_way_is_a_move(vault: Vault):
     assert vault.held == {"b.md": before}
 
 
-def test_an_inode_number_given_to_another_note_is_no_move(vault: Vault):
+def test_an_inode_number_given_to_another_note_is_no_move(vault: Vault) -> None:
     vault.write("stays.md", "stays")
     vault.write("a.md", "about ships")
     vault.pull()
@@ -147,7 +157,7 @@ def test_an_inode_number_given_to_another_note_is_no_move(vault: Vault):
     assert vault.held["b.md"] != before
 
 
-def test_a_case_only_rename_is_a_move(vault: Vault):
+def test_a_case_only_rename_is_a_move(vault: Vault) -> None:
     vault.write("readme.md", "words")
     vault.pull()
     before = vault.held["readme.md"]
@@ -157,7 +167,7 @@ def test_a_case_only_rename_is_a_move(vault: Vault):
     assert vault.held == {"README.md": before}
 
 
-def test_nfc_and_nfd_spellings_of_a_name_are_one_document(vault: Vault):
+def test_nfc_and_nfd_spellings_of_a_name_are_one_document(vault: Vault) -> None:
     nfc, nfd = (unicodedata.normalize(form, "Café.md") for form in ("NFC", "NFD"))
     vault.write(nfd, "words")
     vault.pull()
@@ -170,7 +180,7 @@ def test_nfc_and_nfd_spellings_of_a_name_are_one_document(vault: Vault):
     assert vault.held == {nfc: before}
 
 
-def test_two_spellings_with_different_words_are_told_and_none_is_lost_silently(vault: Vault):
+def test_two_spellings_with_different_words_are_told_and_none_is_lost_silently(vault: Vault) -> None:
     nfc, nfd = (unicodedata.normalize(form, "Café.md") for form in ("NFC", "NFD"))
     vault.write(nfc, "composed")
     vault.write(nfd, "decomposed")
@@ -185,7 +195,7 @@ def test_two_spellings_with_different_words_are_told_and_none_is_lost_silently(v
     assert vault.pull() == []
 
 
-def test_a_copy_is_a_new_note_and_the_original_keeps_its_identity(vault: Vault):
+def test_a_copy_is_a_new_note_and_the_original_keeps_its_identity(vault: Vault) -> None:
     vault.write("a.md", "same words")
     vault.pull()
     before = vault.held["a.md"]
@@ -195,7 +205,7 @@ def test_a_copy_is_a_new_note_and_the_original_keeps_its_identity(vault: Vault):
     assert vault.held["b.md"] != before
 
 
-def test_a_copy_of_a_note_that_is_then_edited_does_not_take_its_identity(vault: Vault):
+def test_a_copy_of_a_note_that_is_then_edited_does_not_take_its_identity(vault: Vault) -> None:
     vault.write("a.md", "old words")
     vault.pull()
     before = vault.held["a.md"]
@@ -206,7 +216,7 @@ def test_a_copy_of_a_note_that_is_then_edited_does_not_take_its_identity(vault: 
     assert vault.held["copy.md"] != before
 
 
-def test_of_two_identical_copies_the_vanished_one_moved(vault: Vault):
+def test_of_two_identical_copies_the_vanished_one_moved(vault: Vault) -> None:
     vault.write("a.md", "same words")
     vault.write("b.md", "same words")
     vault.pull()
@@ -216,7 +226,7 @@ def test_of_two_identical_copies_the_vanished_one_moved(vault: Vault):
     assert vault.held == {"a.md": a, "c.md": b}
 
 
-def test_identical_notes_copied_elsewhere_and_removed_are_paired_the_same_way_every_time(vault: Vault):
+def test_identical_notes_copied_elsewhere_and_removed_are_paired_the_same_way_every_time(vault: Vault) -> None:
     for name in ("x/a.md", "x/b.md", "x/c.md"):
         vault.write(name, "same words")
     vault.pull()
@@ -229,7 +239,7 @@ def test_identical_notes_copied_elsewhere_and_removed_are_paired_the_same_way_ev
     assert vault.held == {"new/b.md": before["x/b.md"], "new/y.md": before["x/a.md"], "new/z.md": before["x/c.md"]}
 
 
-def test_a_rename_over_an_existing_note_carries_the_identity_with_the_content(vault: Vault):
+def test_a_rename_over_an_existing_note_carries_the_identity_with_the_content(vault: Vault) -> None:
     vault.write("a.md", "content of a")
     vault.write("b.md", "content of b")
     vault.pull()
@@ -242,7 +252,7 @@ def test_a_rename_over_an_existing_note_carries_the_identity_with_the_content(va
 
 
 @pytest.mark.parametrize("by_copy", [False, True], ids=["renamed", "rewritten"])
-def test_when_two_notes_change_places_the_identities_follow_the_contents(vault: Vault, by_copy):
+def test_when_two_notes_change_places_the_identities_follow_the_contents(vault: Vault, by_copy: bool) -> None:
     vault.write("a.md", "content of a")
     vault.write("b.md", "content of b")
     vault.pull()
@@ -257,10 +267,10 @@ def test_when_two_notes_change_places_the_identities_follow_the_contents(vault: 
     changes = vault.pull()
     assert vault.held == {"a.md": b, "b.md": a}
     assert names(changes) == ["Moved", "Moved", "Observed", "Observed"]  # the titles changed
-    assert [len(batch.changes) for batch in vault.batches][0] == 2  # a swap is stored together or not at all
+    assert len(vault.batches[0].changes) == 2  # a swap is stored together or not at all
 
 
-def test_a_rotation_of_three_and_a_newcomer_keeps_every_identity(vault: Vault):
+def test_a_rotation_of_three_and_a_newcomer_keeps_every_identity(vault: Vault) -> None:
     for name in "abc":
         vault.write(f"{name}.md", f"content of {name}")
     vault.pull()
@@ -277,7 +287,7 @@ def test_a_rotation_of_three_and_a_newcomer_keeps_every_identity(vault: Vault):
     assert vault.text("a.md") == "new here"
 
 
-def test_emptying_a_note_while_an_empty_one_goes_is_no_move(vault: Vault):
+def test_emptying_a_note_while_an_empty_one_goes_is_no_move(vault: Vault) -> None:
     vault.write("empty.md", "")
     vault.write("a.md", "words")
     vault.pull()
@@ -288,7 +298,7 @@ def test_emptying_a_note_while_an_empty_one_goes_is_no_move(vault: Vault):
     assert vault.held == {"a.md": a}
 
 
-def test_a_deleted_note_that_returns_unchanged_is_the_same_note(vault: Vault):
+def test_a_deleted_note_that_returns_unchanged_is_the_same_note(vault: Vault) -> None:
     vault.write("keep.md", "stays")
     vault.write("a.md", "words")
     vault.pull()
@@ -300,7 +310,7 @@ def test_a_deleted_note_that_returns_unchanged_is_the_same_note(vault: Vault):
     assert vault.held["a.md"] == before
 
 
-def test_another_note_at_a_deleted_notes_path_is_another_note(vault: Vault):
+def test_another_note_at_a_deleted_notes_path_is_another_note(vault: Vault) -> None:
     vault.write("keep.md", "stays")
     vault.write("a.md", "words")
     vault.pull()
@@ -314,7 +324,7 @@ def test_another_note_at_a_deleted_notes_path_is_another_note(vault: Vault):
     assert len(ids) == 4
 
 
-def test_a_note_at_the_path_that_another_one_left_is_another_note(vault: Vault):
+def test_a_note_at_the_path_that_another_one_left_is_another_note(vault: Vault) -> None:
     vault.write("a.md", "words")
     vault.pull()
     before = vault.held["a.md"]
@@ -326,7 +336,7 @@ def test_a_note_at_the_path_that_another_one_left_is_another_note(vault: Vault):
     assert vault.held["a.md"] != before
 
 
-def test_identities_are_the_same_on_every_machine_that_starts_from_the_same_vault(vault: Vault):
+def test_identities_are_the_same_on_every_machine_that_starts_from_the_same_vault(vault: Vault) -> None:
     vault.write("a.md", "words")
     vault.pull()
     first = dict(vault.held)
@@ -336,7 +346,7 @@ def test_identities_are_the_same_on_every_machine_that_starts_from_the_same_vaul
     assert vault.held == first
 
 
-def test_a_touched_note_is_unchanged(vault: Vault):
+def test_a_touched_note_is_unchanged(vault: Vault) -> None:
     path = vault.write("a.md", "words")
     vault.pull()
     os.utime(path, ns=(1, 1))
@@ -344,7 +354,7 @@ def test_a_touched_note_is_unchanged(vault: Vault):
     assert vault.batches[-1].unchanged == 1
 
 
-def test_a_shifted_or_moved_section_keeps_the_time_it_first_appeared(vault: Vault):
+def test_a_shifted_or_moved_section_keeps_the_time_it_first_appeared(vault: Vault) -> None:
     vault.write("a.md", "# One\nfirst words", mtime=1_000)
     vault.pull()
     vault.write("a.md", "# Zero\nnew words\n\n# One\nfirst words", mtime=2_000)
@@ -353,10 +363,13 @@ def test_a_shifted_or_moved_section_keeps_the_time_it_first_appeared(vault: Vaul
     vault.pull()
     vault.write("b.md", "# One\nfirst words\n# Zero\nnew words\n", mtime=3_000)
     vault.pull()
-    assert {section.key: section.occurred_at for section in vault.sections("b.md")} == {"One": 1_000_000, "Zero": 2_000_000}
+    assert {section.key: section.occurred_at for section in vault.sections("b.md")} == {
+        "One": 1_000_000,
+        "Zero": 2_000_000,
+    }
 
 
-def test_a_hard_link_is_a_document_of_its_own(vault: Vault):
+def test_a_hard_link_is_a_document_of_its_own(vault: Vault) -> None:
     vault.write("a.md", "words")
     os.link(vault.root / "a.md", vault.root / "b.md")
     vault.pull()
@@ -367,7 +380,7 @@ def test_a_hard_link_is_a_document_of_its_own(vault: Vault):
     assert vault.held == {"a.md": a}
 
 
-def test_moving_a_note_to_the_trash_deletes_it(vault: Vault):
+def test_moving_a_note_to_the_trash_deletes_it(vault: Vault) -> None:
     vault.write("keep.md", "stays")
     vault.write("a.md", "words")
     vault.pull()
@@ -382,7 +395,7 @@ def fill(vault: Vault, count: int) -> None:
     vault.pull()
 
 
-def test_too_many_deletions_at_once_record_none_and_still_let_additions_through(vault: Vault):
+def test_too_many_deletions_at_once_record_none_and_still_let_additions_through(vault: Vault) -> None:
     fill(vault, 90)
     for number in range(20):
         (vault.root / f"n{number:03}.md").unlink()
@@ -397,7 +410,7 @@ def test_too_many_deletions_at_once_record_none_and_still_let_additions_through(
     assert len(vault.held) == 71
 
 
-def test_fewer_than_a_fifth_or_fewer_than_twenty_deletions_go_through(vault: Vault):
+def test_fewer_than_a_fifth_or_fewer_than_twenty_deletions_go_through(vault: Vault) -> None:
     fill(vault, 101)
     for number in range(20):
         (vault.root / f"n{number:03}.md").unlink()
@@ -407,7 +420,7 @@ def test_fewer_than_a_fifth_or_fewer_than_twenty_deletions_go_through(vault: Vau
     assert names(vault.pull()) == ["Unsighted"] * 19
 
 
-def test_an_unmounted_disk_deletes_nothing_and_its_return_changes_nothing(vault: Vault, tmp_path):
+def test_an_unmounted_disk_deletes_nothing_and_its_return_changes_nothing(vault: Vault, tmp_path: Path) -> None:
     fill(vault, 3)
     vault.root.rename(tmp_path / "away")
     vault.root.mkdir()
@@ -419,21 +432,21 @@ def test_an_unmounted_disk_deletes_nothing_and_its_return_changes_nothing(vault:
     assert len(vault.held) == 3
 
 
-def test_moving_most_of_a_vault_is_no_deletion(vault: Vault):
+def test_moving_most_of_a_vault_is_no_deletion(vault: Vault) -> None:
     fill(vault, 60)
     for number in range(50):
         vault.move(f"n{number:03}.md", f"archive/n{number:03}.md")
     assert names(vault.pull()) == ["Moved"] * 50
 
 
-def test_additions_come_before_deletions(vault: Vault):
+def test_additions_come_before_deletions(vault: Vault) -> None:
     fill(vault, 5)
     (vault.root / "n000.md").unlink()
     vault.write("z.md", "new")
     assert names(vault.pull()) == ["Observed", "Sighted", "Unsighted"]
 
 
-def test_stopping_after_any_batch_and_reading_again_loses_and_doubles_nothing(vault: Vault):
+def test_stopping_after_any_batch_and_reading_again_loses_and_doubles_nothing(vault: Vault) -> None:
     for number in range(450):
         vault.write(f"n{number:03}.md", f"note {number}")
     stream = next(iter(vault.connector().discover()))
@@ -459,7 +472,7 @@ def test_stopping_after_any_batch_and_reading_again_loses_and_doubles_nothing(va
     assert len(vault.held) == 420
 
 
-def test_an_observed_version_names_its_place_and_the_digest_of_its_bytes(vault: Vault):
+def test_an_observed_version_names_its_place_and_the_digest_of_its_bytes(vault: Vault) -> None:
     vault.write("d/a.md", "words")
     observed = next(change for change in vault.pull() if isinstance(change, Observed))
     assert observed.place == "d/a.md"

@@ -1,0 +1,77 @@
+"""The watcher only says that something changed; a lost event delays and loses nothing."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from ctxsync.connectors.base import Stream
+from ctxsync.connectors.notes.watch import LONGEST, QUIET, SAFETY, Debounce, watching
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from watchdog.events import FileSystemEventHandler
+
+    from tests.connectors.notes.conftest import Vault
+
+
+def test_a_burst_of_events_is_one_wake_after_it_is_over() -> None:
+    clockwork = Debounce(0.0, SAFETY)
+    clockwork.event(10.0)
+    clockwork.event(10.5)
+    assert clockwork.due() == 10.5 + QUIET
+    clockwork.woke(12.0)
+    assert clockwork.due() == 12.0 + SAFETY
+
+
+def test_a_folder_that_never_rests_is_read_all_the_same() -> None:
+    clockwork = Debounce(0.0, SAFETY)
+    for tenth in range(1000):
+        clockwork.event(10 + tenth / 10)
+    assert clockwork.due() == 10 + LONGEST
+
+
+def test_without_any_event_a_timer_wakes_for_those_that_were_lost() -> None:
+    assert Debounce(5.0, SAFETY).due() == 5.0 + SAFETY
+
+
+def test_an_edit_wakes_the_source_and_what_applications_write_does_not(vault: Vault) -> None:
+    woken = threading.Event()
+    streams: list[Stream] = []
+
+    def wake(stream: Stream) -> None:
+        streams.append(stream)
+        woken.set()
+
+    connector = vault.connector()
+    (vault.root / ".obsidian").mkdir()
+    with connector.watch(wake):
+        (vault.root / ".obsidian" / "workspace.json").write_text("{}")
+        (vault.root / "a.md.tmp").write_text("half")
+        assert not woken.wait(QUIET + 0.5)
+        vault.write("a.md", "words")
+        assert woken.wait(QUIET + 10)
+    assert streams[0] == Stream("vault")
+    assert connector.degraded == ""
+
+
+def test_where_the_system_has_no_watches_left_a_timer_stands_in_and_says_so(tmp_path: Path) -> None:
+    class Full:
+        def schedule(self, event_handler: FileSystemEventHandler, path: str, *, recursive: bool = False) -> object:
+            return None
+
+        def start(self) -> None:
+            raise OSError(28, "inotify watch limit reached")
+
+        def stop(self) -> None:
+            raise AssertionError("never started")
+
+        def join(self) -> None:
+            raise AssertionError("never started")
+
+    reasons: list[str] = []
+    with watching(str(tmp_path), lambda: None, reasons.append, Full):
+        pass
+    assert len(reasons) == 1
+    assert "inotify watch limit reached" in reasons[0]
