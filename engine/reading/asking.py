@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from ctxsync.engine.reading import lookup, shapes
+from ctxsync.engine.reading import linking, lookup, shapes
 from ctxsync.engine.reading import plan as planning
 from ctxsync.engine.reading import question as questions
 from ctxsync.engine.reading.clock import rfc3339
@@ -17,6 +17,7 @@ from ctxsync.engine.reading.searching import passages as nearest
 
 if TYPE_CHECKING:
     from ctxsync.engine.reading.plan import Plan
+    from ctxsync.engine.reading.question import Mark
     from ctxsync.engine.reading.reader import AsOf, Reader
     from ctxsync.engine.reading.shapes import Shape
 
@@ -51,7 +52,7 @@ def ask(
         else:
             if source:
                 plan.question.sources = [source]
-            answer = {"plan": _described(plan), **lookup.run(reader, plan, as_of, limit)}
+            answer = {"plan": _described(plan), **_answered(reader, plan, as_of, limit)}
         passages = []
         if not answer["answers"] and answer.get("count") is None and answer.get("verdict") is None:
             passages = nearest(reader, question, as_of, source=source, limit=limit, vectors=vectors)
@@ -78,18 +79,42 @@ def _plan(reader: Reader, text: str, as_of: AsOf) -> Plan | None:
     for reading in questions.read(reader, text, as_of):
         ids = [entity for mark in reading.marks for entity in mark.entities]
         told = shapes.entities(reader, ids, as_of.position)
-        kinds = [sorted({told[entity]["type"] for entity in mark.entities if entity in told}) for mark in reading.marks]
-        keys = [
-            sorted({key for entity in mark.entities if entity in told for key in told[entity]["keys"]})
-            for mark in reading.marks
-        ]
-        plan = planning.make(reader.lexicon, reading, kinds, keys)
+        for mark in reading.marks:
+            known = [told[entity] for entity in mark.entities if entity in told]
+            mark.types = tuple(sorted({shape["type"] for shape in known}))
+            mark.keys = tuple(sorted({kind for shape in known for kind in shape["keys"]}))
+        plan = planning.make(reader.language, reading)
         if plan is None:
             continue
         if all(mark.entities for mark in reading.marks):
             return plan
         unnamed = unnamed or plan
     return unnamed
+
+
+def _answered(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
+    """Run the plan; where it finds nothing, once more with a single name read as the first name of fuller ones."""
+    marks = plan.question.marks
+    answer = lookup.run(reader, plan, as_of, limit)
+    if _empty(answer) and plan.asked.want != "about":
+        wider = [_first_named(reader, mark, as_of) for mark in marks]
+        if wider != [mark.entities for mark in marks]:
+            for mark, entities in zip(marks, wider, strict=True):
+                mark.entities = entities
+            answer = lookup.run(reader, plan, as_of, limit)
+    guesses = [f"Read {mark.text!r} as {mark.guessed!r}." for mark in marks if mark.guessed and mark.entities]
+    answer["note"] = " ".join([*guesses, answer.get("note", "")]).strip()
+    return answer
+
+
+def _empty(answer: Shape) -> bool:
+    return not answer["answers"] and not answer.get("past") and answer.get("verdict") is None
+
+
+def _first_named(reader: Reader, mark: Mark, as_of: AsOf) -> list[int]:
+    if " " in mark.gram or not mark.entities:
+        return mark.entities
+    return sorted({*mark.entities, *linking.starting(reader, mark.gram, as_of.position)})
 
 
 def _described(plan: Plan) -> Shape:

@@ -200,14 +200,14 @@ def timeline(
         bindings = {"ids": json.dumps(ids), "p": as_of.position, "source": source or "", "limit": limit}
         pairs = [(row[0], as_of.position) for row in reader.rows(EPISODES_OF, bindings)]
         said = shapes.episodes(reader, pairs)
-        for pair in pairs:
-            entries.append(
-                {
-                    "at": rfc3339(said[pair]["occurred_at"]),
-                    "kind": "episode",
-                    "passage": shapes.passage(said[pair], score=0.0, lanes={}),
-                }
-            )
+        entries += [
+            {
+                "at": rfc3339(said[pair]["occurred_at"]),
+                "kind": "episode",
+                "passage": shapes.passage(said[pair], score=0.0, lanes={}),
+            }
+            for pair in pairs
+        ]
         entries.sort(key=lambda entry: (entry["at"] or "", entry["kind"] == "episode", entry["kind"]))
         return {"entities": [told[row] for row in ids if row in told], "timeline": entries[-limit:]}
 

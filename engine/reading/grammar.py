@@ -18,8 +18,10 @@ _WHO = r"(?:who|whom|what|which)"
 # A noun that asks for a kind of thing -> entity types that answer, and the kind of identity key that they must have.
 _NOUNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
-        "person people someone somebody anyone colleague employee engineer developer staff member contributor author user "
-        "maintainer attendee participant speaker designer manager teammate individual folks committer resident",
+        (
+            "person people someone somebody anyone colleague employee engineer developer staff member contributor author user "
+            "maintainer attendee participant speaker designer manager teammate individual folks committer resident"
+        ),
         ("Person",),
         "",
     ),
@@ -35,8 +37,10 @@ _NOUNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "",
     ),
     (
-        "service system tool library app application project product component module package database datastore software "
-        "framework document server platform program website api repo repository language technology stack dependency",
+        (
+            "service system tool library app application project product component module package database datastore software "
+            "framework document server platform program website api repo repository language technology stack dependency"
+        ),
         ("Artifact", "Concept"),
         "",
     ),
@@ -49,17 +53,41 @@ _NOUNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 KINDS = {noun: (types, key) for nouns, types, key in _NOUNS for noun in nouns.split()}
 # Nouns that may stand beside a name without adding to it: `the Heron project`.
-APPOSITIVES = frozenset(KINDS) - {
-    "thing",
-    "item",
-    "entity",
-    "stuff",
-    "one",
-    "everything",
-    "anything",
-    "something",
-    "else",
-}
+APPOSITIVES = frozenset(
+    [
+        "project",
+        "service",
+        "system",
+        "tool",
+        "team",
+        "company",
+        "app",
+        "repo",
+        "repository",
+        "database",
+        "library",
+        "organisation",
+        "organization",
+        "platform",
+        "meeting",
+        "event",
+        "group",
+        "firm",
+        "product",
+        "component",
+        "module",
+        "package",
+        "framework",
+        "server",
+        "file",
+        "path",
+        "city",
+        "incident",
+    ]
+)
+_BEFORE = "|".join(
+    sorted((APPOSITIVES | {"commit", "issue", "note", "person", "ticket"}) - {"meeting", "group", "path"})
+)
 _GENERIC_PLURALS = {"people", "folks", "staff", "stuff", "everything", "anything", "something", "someone", "anyone"}
 
 WHO_TYPES = ("Person", "Organization")
@@ -77,6 +105,7 @@ class Asked:
         right: Index of the entity at its right end; None where unknown.
         wh: The question word that asks, or empty.
         noun: The noun that the answer must be (`services`), as written; empty where none.
+        form: `verb` where the phrase is what the left end does, `noun` where it is what it has, empty where either fits.
         count: How many are asked for, not which.
         past: The question is in the past tense.
         relative: `before` or `after`, with `pivot`: the entity that the answer came before or after.
@@ -89,6 +118,7 @@ class Asked:
     right: int | None = None
     wh: str = ""
     noun: str = ""
+    form: str = ""
     count: bool = False
     past: bool = False
     relative: str = ""
@@ -160,16 +190,12 @@ def _clean(text: str) -> str:
     text = _FILL.sub("", text).strip()
     # The Heron project, service Heron: the noun beside a name says nothing that the name does not.
     text = re.sub(rf"({MARK}) (\w+)(?=$| )", _drop_appositive, text)
+    text = re.sub(rf"(?<=\S )(?<!which )(?<!what )(?<!many )(?:{_BEFORE}) (?={MARK})", "", text)
     return re.sub(r"\s+", " ", text).strip()
 
 
 def _drop_appositive(match: re.Match[str]) -> str:
-    word = match[2]
-    return (
-        match[1]
-        if word in APPOSITIVES and word not in ("release", "change", "patch", "tag", "user", "stack")
-        else match[0]
-    )
+    return match[1] if match[2] in APPOSITIVES else match[0]
 
 
 def _question(text: str) -> Asked | None:
@@ -216,14 +242,12 @@ def _with_noun(text: str, wh: str, *, plural: bool = False) -> Asked | None:
         if not known and not (asking and wh in ("what", "which", "whose")):
             continue
         rest = re.sub(r"^(?:that|which|who) ", "", rest)
-        asked = _open(rest, wh)
-        if asked is not None and asked.want in ("left", "right"):
-            return replace(asked, noun=noun)
         if re.match(rf"(?:at|in|on|by|for|from|of|with|to) {MARK}$", rest):
             preposition, _, mark = rest.partition(" ")
             return Asked("left", f"is {preposition}", None, _index(mark), wh=wh, noun=noun)
-        if rest.startswith("are there"):
-            return None
+        asked = _open(rest, wh)
+        if asked is not None and asked.want in ("left", "right"):
+            return replace(asked, noun=noun)
     return None
 
 
@@ -234,10 +258,11 @@ def _open(rest: str, wh: str) -> Asked | None:
         return Asked("right", "use", _index(used["x"]), None, wh=wh, noun=used["noun"], past=used["do"] == "did")
     possessed = _POSSESSED.match(rest)
     if possessed is not None:
-        return Asked("right", possessed["p"], _index(possessed["x"]), None, wh=wh, noun="", past=_is_past(rest))
+        return Asked("right", possessed["p"], _index(possessed["x"]), None, wh=wh, form="noun", past=_is_past(rest))
     inverted = _INVERTED.match(rest)
     if inverted is not None and inverted["y"] is None:
-        return Asked("right", inverted["p"], _index(inverted["x"]), None, wh=wh, past=rest.startswith("did"))
+        past = rest.startswith("did")
+        return Asked("right", inverted["p"], _index(inverted["x"]), None, wh=wh, form="verb", past=past)
     first = _BE_FIRST.match(rest)
     if first is not None and first["y"] is None:
         if first["p"] is None:
@@ -247,7 +272,8 @@ def _open(rest: str, wh: str) -> Asked | None:
         return Asked("right", f"{first['be']} {first['p']}", _index(first["x"]), None, wh=wh, past=_is_past(rest))
     active = _ACTIVE.match(rest)
     if active is not None and wh != "where":
-        return Asked("left", active["p"], None, _index(active["y"]), wh=wh, past=_is_past(rest))
+        form = "" if re.match(rf"{_BE}\b", active["p"]) else "verb"
+        return Asked("left", active["p"], None, _index(active["y"]), wh=wh, form=form, past=_is_past(rest))
     return None
 
 
@@ -270,10 +296,12 @@ def _check(text: str) -> Asked | None:
     noun = _X_IS_YS.match(text)
     if noun is not None:
         # Is @0 @1's owner: the noun is what @1 has.
-        return Asked("check", noun["p"], _index(noun["y"]), _index(noun["x"]), past=_is_past(text))
+        return Asked("check", noun["p"], _index(noun["y"]), _index(noun["x"]), form="noun", past=_is_past(text))
     inverted = _INVERTED.match(text)
     if inverted is not None and inverted["y"] is not None:
-        return Asked("check", inverted["p"], _index(inverted["x"]), _index(inverted["y"]), past=_is_past(text))
+        return Asked(
+            "check", inverted["p"], _index(inverted["x"]), _index(inverted["y"]), form="verb", past=_is_past(text)
+        )
     first = _BE_FIRST.match(text)
     if first is not None and first["y"] is not None and first["p"] is not None:
         phrase = f"{first['be']} {first['p']}"
@@ -291,7 +319,7 @@ def _statement(text: str) -> Asked | None:
         return Asked("right", trailing["p"], _index(trailing["x"]), None, wh=wh, noun=noun)
     possessed = _POSSESSED.match(text)
     if possessed is not None:
-        return Asked("right", possessed["p"], _index(possessed["x"]), None, wh="what")
+        return Asked("right", possessed["p"], _index(possessed["x"]), None, wh="what", form="noun")
     whole = _STATEMENT.match(text)
     if whole is not None:
         if whole["y"] is not None:

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ctxsync.engine.reading import browse, shapes
+from ctxsync.engine.reading import browse, senses, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,14 +49,14 @@ FROM json_each(:heads) AS j CROSS JOIN fact AS f ON f.head = j.value AND f.relat
 CROSS JOIN fact_version AS v ON v.fact = f.id
 WHERE f.phrase_class IN (SELECT value FROM json_each(:classes))
   AND (:any_other OR f.tail IN (SELECT value FROM json_each(:tails)))
-""" + _CONDITIONS.format(asked="f.tail")
+""" + _CONDITIONS.replace("{asked}", "f.tail")  # noqa: S608 - constant parts
 _FROM_TAIL = """
 FROM json_each(:tails) AS j CROSS JOIN fact AS f ON f.tail = j.value AND f.relation = :relation
 CROSS JOIN fact_version AS v ON v.fact = f.id
 WHERE f.phrase_class IN (SELECT value FROM json_each(:classes))
   AND (:any_other OR f.head IN (SELECT value FROM json_each(:heads)))
-""" + _CONDITIONS.format(asked="f.head")
-_ROW = "SELECT v.rowid, f.head, f.tail, v.valid_from, v.valid_to, f.phrase_class "
+""" + _CONDITIONS.replace("{asked}", "f.head")  # noqa: S608 - constant parts
+_ROW = "SELECT v.rowid, f.head, f.tail, v.valid_from, v.valid_to, f.phrase_class, v.phrase, f.id "
 
 BY_HEAD = _ROW + _FROM_HEAD + _ORDER
 BY_TAIL = _ROW + _FROM_TAIL + _ORDER
@@ -65,7 +65,7 @@ COUNT_BY_TAIL = "SELECT count(DISTINCT f.head) " + _FROM_TAIL
 
 # The people behind the commits of a repository, a path or an issue: of each the latest commit.
 PEOPLE_BEHIND = """
-SELECT v.rowid, f.head, f.tail, max(v.valid_from), v.valid_to, f.phrase_class
+SELECT v.rowid, f.head, f.tail, max(v.valid_from), v.valid_to, f.phrase_class, v.phrase, f.id
 FROM json_each(:ids) AS j
 CROSS JOIN fact AS g ON g.tail = j.value AND g.relation IN (SELECT value FROM json_each(:relations))
      AND g.phrase_class IN (SELECT value FROM json_each(:classes))
@@ -77,13 +77,21 @@ WHERE v.since <= :p AND (v.until IS NULL OR v.until > :p)
 GROUP BY f.head ORDER BY max(v.valid_from) DESC, f.fact LIMIT :limit
 """
 
-# How many facts are read where the order is not by rank, or a pivot has to be found among them.
+PHRASES = """
+SELECT s.fact, e.phrase FROM json_each(:facts) AS j JOIN support AS s ON s.fact = j.value
+JOIN evidence AS e ON e.id = s.evidence
+WHERE s.role = 'states' AND s.since <= :p AND (s.until IS NULL OR s.until > :p)
+"""
+
+# How many facts are read where rank alone does not choose among them.
 MANY = 1000
+# The most that are counted one by one.
+COUNTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits on a fact's valid time, milliseconds; None is no limit. Starts in [start_min, start_max), ends in (end_min, end_max]."""
+    """Limits on a fact's valid time in milliseconds, None is no limit: it starts in [start_min, start_max), ends in (end_min, end_max]."""
 
     start_min: int | None = None
     start_max: int | None = None
@@ -92,7 +100,17 @@ class Bounds:
     end_max: int | None = None
 
 
-Row = tuple[int, int, int, int, int | None, str]
+Row = tuple[int, int, int, int, int | None, str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One plan run against one state of the graph; at most `limit` facts answer."""
+
+    reader: Reader
+    plan: Plan
+    as_of: AsOf
+    limit: int
 
 
 def run(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
@@ -102,54 +120,41 @@ def run(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
     if plan.question.speaker is not None and not plan.question.speaker.entities:
         unnamed.append(plan.question.speaker.text)
     if unnamed:
-        return {"answers": [], "note": f"Nothing here is called {_quoted(unnamed)}."}
-    guesses = [f"Read {mark.text!r} as {mark.guessed!r}." for mark in marks if mark.guessed]
+        return {"answers": [], "note": f"Nothing here is called {' or '.join(repr(name) for name in unnamed)}."}
     steps = {"about": _about, "check": _check, "count": _count, "traverse": _people}
-    found = steps.get(plan.op, _answers)(reader, plan, as_of, limit)
-    found["note"] = " ".join([*guesses, found.get("note", "")]).strip()
-    return found
+    return steps.get(plan.op, _answers)(Look(reader, plan, as_of, max(limit, 1)))
 
 
-def _quoted(names: Sequence[str]) -> str:
-    return " or ".join(repr(name) for name in names)
+def _about(look: Look) -> Shape:
+    entities = look.plan.question.marks[look.plan.asked.left or 0].entities
+    source = look.plan.question.sources[0] if look.plan.question.sources else None
+    rows = browse.of_entity(look.reader, entities, look.as_of, source, look.limit, past=False)
+    if not rows and look.as_of.valid_at is None:
+        rows = browse.of_entity(look.reader, entities, look.as_of, source, look.limit, past=True)
+        note = "Nothing holds now; what did is under past." if rows else "It is named here, and no fact is known of it."
+        return {"answers": [], "past": shapes.facts(look.reader, rows, look.as_of), "note": note}
+    return {"answers": shapes.facts(look.reader, rows, look.as_of)}
 
 
-def _about(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
-    entities = plan.question.marks[plan.asked.left or 0].entities
-    rows = browse.of_entity(reader, entities, as_of, None, limit, past=False)
-    if not rows and as_of.valid_at is None:
-        rows = browse.of_entity(reader, entities, as_of, None, limit, past=True)
-        note = "Nothing holds now; this is what did." if rows else "It is named here, and no fact is known of it."
-        return {"answers": [], "past": shapes.facts(reader, rows, as_of), "note": note}
-    return {"answers": shapes.facts(reader, rows, as_of)}
-
-
-def _answers(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
+def _answers(look: Look) -> Shape:
     """Look one end, or the time, of a relation up."""
-    past: list[Row] = []
-    for attempt in plan.attempts:
-        rows = _rows(reader, plan, attempt, bounds(plan, attempt, as_of), as_of, limit)
+    for attempt in look.plan.attempts:
+        rows = _rows(look, attempt, bounds(look.plan, attempt, look.as_of))
         if rows:
-            return _told(reader, plan, attempt, rows[:limit], as_of)
-        if not past and _present(plan, as_of) and not attempt.ends:
-            past = _rows(reader, plan, attempt, Bounds(ended=True, end_max=as_of.now), as_of, limit)
+            return _told(look, attempt, rows[: look.limit])
+        if _present(look) and not attempt.ends:
+            past = _rows(look, attempt, Bounds(ended=True, end_max=look.as_of.now))
             if past:
-                # What was true of exactly this says more than a nearby class would.
-                break
-    if past:
-        facts = shapes.facts(reader, [row[0] for row in past], as_of)
-        return {"answers": [], "past": facts, "note": "Nothing holds now; what did is under past."}
+                # What was true of exactly this says more than a class nearby would.
+                facts = shapes.facts(look.reader, [row[0] for row in past[: look.limit]], look.as_of)
+                return {"answers": [], "past": facts, "note": "Nothing holds now; what did is under past."}
     return {"answers": [], "note": "No fact here says that."}
 
 
-def _present(plan: Plan, as_of: AsOf) -> bool:
-    window = plan.question.window
-    return (
-        as_of.valid_at is None
-        and not window.bounded
-        and window.mode in ("", "now", "first", "latest")
-        and not plan.past
-    )
+def _present(look: Look) -> bool:
+    window = look.plan.question.window
+    dated = look.as_of.valid_at is not None or window.bounded
+    return not dated and window.mode in ("", "now") and not look.plan.past
 
 
 def bounds(plan: Plan, attempt: Attempt, as_of: AsOf) -> Bounds:
@@ -170,26 +175,31 @@ def bounds(plan: Plan, attempt: Attempt, as_of: AsOf) -> Bounds:
     return Bounds(start_max=as_of.at + 1, end_min=as_of.at)
 
 
-def _rows(reader: Reader, plan: Plan, attempt: Attempt, limits: Bounds, as_of: AsOf, limit: int) -> list[Row]:
+def _rows(look: Look, attempt: Attempt, limits: Bounds, most: int = 0) -> list[Row]:
     """Look up one attempt, with the types asked for and, where they find nothing, the type of anything ambiguous."""
-    ordered = plan.asked.relative or plan.question.window.mode in ("first", "latest")
-    for types in dict.fromkeys((plan.types, (*plan.types, "Concept") if plan.types else ())):
-        bindings = _bindings(plan, attempt, limits, as_of, types, MANY if ordered else limit)
-        rows: list[Any] = reader.rows(BY_HEAD if attempt.head is not None else BY_TAIL, bindings)
-        rows = _chosen(plan, attempt, rows)
+    ordered = look.plan.asked.relative or look.plan.question.window.mode in ("first", "latest")
+    sensed = any(senses.matters(name) for name in attempt.classes)
+    for types in _types(look.plan):
+        bindings = _bindings(look, attempt, limits, types)
+        bindings["limit"] = max(most, MANY if ordered or sensed else look.limit)
+        found: list[Any] = look.reader.rows(BY_HEAD if attempt.head is not None else BY_TAIL, bindings)
+        rows = _chosen(look.plan, attempt, _agreeing(look, attempt, found) if sensed else found)
         if rows:
             return rows
     return []
 
 
-def _bindings(
-    plan: Plan, attempt: Attempt, limits: Bounds, as_of: AsOf, types: Sequence[str], limit: int
-) -> dict[str, Any]:
-    marks, speaker, sources = plan.question.marks, plan.question.speaker, plan.question.sources
+def _types(plan: Plan) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys((plan.types, (*plan.types, "Concept")))) if plan.types else [()]
+
+
+def _bindings(look: Look, attempt: Attempt, limits: Bounds, types: Sequence[str]) -> dict[str, Any]:
+    question = look.plan.question
+    marks, speaker, sources = question.marks, question.speaker, question.sources
     one_end = attempt.head is None or attempt.tail is None
     return {
-        "p": as_of.position,
-        "at": as_of.at,
+        "p": look.as_of.position,
+        "at": look.as_of.at,
         "relation": attempt.relation,
         "classes": json.dumps(attempt.classes),
         "heads": json.dumps(marks[attempt.head].entities if attempt.head is not None else []),
@@ -202,14 +212,25 @@ def _bindings(
         "end_max": limits.end_max,
         "any_type": not types or not one_end,
         "types": json.dumps(types),
-        "key": plan.key if one_end else "",
+        "key": look.plan.key if one_end else "",
         "anyone": not sources and speaker is None,
         "any_source": not sources,
         "sources": json.dumps(sources),
         "any_speaker": speaker is None,
         "speakers": json.dumps(speaker.entities if speaker is not None else []),
-        "limit": limit,
     }
+
+
+def _agreeing(look: Look, attempt: Attempt, rows: list[Row]) -> list[Row]:
+    """Keep the facts that were put in words of the sense that was asked for, in their own or any source's words."""
+    kept = {row[0] for row in rows if senses.agrees(attempt.phrase, row[5], (row[6],))}
+    others = [row[7] for row in rows if row[0] not in kept]
+    if others and senses.sense(attempt.phrase, attempt.classes[0]):
+        said: dict[int, list[str]] = {}
+        for fact, phrase in look.reader.rows(PHRASES, {"facts": json.dumps(others), "p": look.as_of.position}):
+            said.setdefault(fact, []).append(phrase)
+        kept |= {row[0] for row in rows if row[7] in said and senses.agrees(attempt.phrase, row[5], said[row[7]])}
+    return [row for row in rows if row[0] in kept]
 
 
 def _chosen(plan: Plan, attempt: Attempt, rows: list[Row]) -> list[Row]:
@@ -233,89 +254,101 @@ def _chosen(plan: Plan, attempt: Attempt, rows: list[Row]) -> list[Row]:
     return rows
 
 
-def _told(reader: Reader, plan: Plan, attempt: Attempt, rows: Sequence[Row], as_of: AsOf) -> Shape:
-    answers = shapes.facts(reader, [row[0] for row in rows], as_of)
-    if plan.asked.want == "when":
+def _told(look: Look, attempt: Attempt, rows: Sequence[Row]) -> Shape:
+    answers = shapes.facts(look.reader, [row[0] for row in rows], look.as_of)
+    if look.plan.asked.want == "when":
         values = [fact["valid_to" if attempt.ends else "valid_from"] for fact in answers]
     else:
-        end = "tail" if attempt.head is not None else "head"
-        values = [fact[end]["name"] for fact in answers]
-    found: Shape = {"answers": answers, "values": list(dict.fromkeys(value for value in values if value))}
-    if _present(plan, as_of) or plan.asked.want == "when":
-        return found
-    ended = [fact for fact in answers if not fact["current"]]
-    if ended and len(ended) == len(answers) and as_of.valid_at is None:
+        asked, named = ("tail", "head") if attempt.head is not None else ("head", "tail")
+        values = [fact[asked]["name"] for fact in answers]
+        meant = sorted({(fact[named]["name"], fact[named]["id"]) for fact in answers})
+        if len(meant) > 1:
+            names = ", ".join(name for name, _ in meant)
+            return {"answers": answers, "values": _unique(values), "note": f"Several are meant by that name: {names}."}
+    found: Shape = {"answers": answers, "values": _unique(values)}
+    undated = look.as_of.valid_at is None and look.plan.asked.want != "when"
+    if undated and not any(fact["current"] for fact in answers):
         found["note"] = "This no longer holds."
     return found
 
 
-def _count(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
-    for attempt in plan.attempts:
-        limits = bounds(plan, attempt, as_of)
-        rows = _rows(reader, plan, attempt, limits, as_of, limit)
+def _unique(values: Sequence[str | None]) -> list[str]:
+    return list(dict.fromkeys(value for value in values if value))
+
+
+def _count(look: Look) -> Shape:
+    known = False
+    for attempt in look.plan.attempts:
+        limits = bounds(look.plan, attempt, look.as_of)
+        rows = _rows(look, attempt, limits)
         if not rows:
+            known = known or bool(_rows(look, attempt, Bounds()))
             continue
-        bindings = _bindings(plan, attempt, limits, as_of, plan.types, limit)
-        count = reader.rows(COUNT_BY_HEAD if attempt.head is not None else COUNT_BY_TAIL, bindings)[0][0]
-        if not count:
-            bindings |= {"types": json.dumps([*plan.types, "Concept"])}
-            count = reader.rows(COUNT_BY_HEAD if attempt.head is not None else COUNT_BY_TAIL, bindings)[0][0]
-        return {
-            "answers": shapes.facts(reader, [row[0] for row in rows], as_of),
-            "count": count,
-            "values": [str(count)],
-        }
-    return {
-        "answers": [],
-        "count": 0,
-        "values": ["0"],
-        "note": "No fact here says so; that is not to say there are none.",
-    }
+        count = _counted(look, attempt, limits)
+        answers = shapes.facts(look.reader, [row[0] for row in rows[: look.limit]], look.as_of)
+        return {"answers": answers, "count": count, "values": [str(count)]}
+    if known:
+        return {"answers": [], "count": 0, "values": ["0"], "note": "None at that time."}
+    return {"answers": [], "note": "No fact here says so, which is not to say that there are none."}
 
 
-def _check(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
-    """Decide whether a fact holds, with the fact that decides."""
-    every = Bounds()
-    for attempt in plan.attempts:
-        rows = _rows(reader, plan, attempt, bounds(plan, attempt, as_of), as_of, limit)
-        if rows:
-            return _verdict(reader, rows, as_of, yes=True)
-    for attempt in plan.attempts:
-        rows = _rows(reader, plan, attempt, every, as_of, limit)
-        if rows:
-            # It held at another time than the one asked for; of an end, it holds still.
-            return _verdict(reader, rows, as_of, yes=False)
-    for attempt in plan.attempts:
-        single = [name for name in attempt.classes if reader.schema.is_single(name)]
-        if not single or attempt.ends or attempt.head is None or len(attempt.classes) > 1:
-            continue
-        alone = replace(attempt, tail=None)
-        rows = _rows(reader, plan, alone, bounds(plan, attempt, as_of), as_of, limit)
-        if rows:
-            # One head has one tail at a time, and it is another one.
-            return _verdict(reader, rows, as_of, yes=False)
-    return {"answers": [], "verdict": None, "note": "No fact here says so, nor the contrary."}
+def _counted(look: Look, attempt: Attempt, limits: Bounds) -> int:
+    """Count the things at the end asked for."""
+    end = 2 if attempt.head is not None else 1
+    if any(senses.matters(name) for name in attempt.classes):
+        return len({row[end] for row in _rows(look, attempt, limits, COUNTED)})
+    for types in _types(look.plan):
+        bindings = _bindings(look, attempt, limits, types)
+        count: int = look.reader.rows(COUNT_BY_HEAD if attempt.head is not None else COUNT_BY_TAIL, bindings)[0][0]
+        if count:
+            return count
+    return 0
 
 
-def _verdict(reader: Reader, rows: Sequence[Row], as_of: AsOf, *, yes: bool) -> Shape:
-    word = "yes" if yes else "no"
-    return {"answers": shapes.facts(reader, [row[0] for row in rows], as_of), "verdict": word, "values": [word]}
+def _check(look: Look) -> Shape:
+    """Decide whether a fact holds, with the fact that decides; the class asked for speaks before one nearby."""
+    for near in (False, True):
+        attempts = [attempt for attempt in look.plan.attempts if attempt.near == near]
+        for attempt in attempts:
+            rows = _rows(look, attempt, bounds(look.plan, attempt, look.as_of))
+            if rows:
+                return _verdict(look, rows, "yes")
+        for attempt in attempts:
+            if look.plan.asked.past and not look.plan.question.window.bounded and not attempt.ends:
+                continue
+            rows = _rows(look, attempt, Bounds())
+            if rows:
+                # It held at another time than the one asked for; of an end: it holds still.
+                return _verdict(look, rows, "no")
+        for attempt in attempts:
+            if near or attempt.ends or attempt.head is None or not look.reader.schema.is_single(attempt.classes[0]):
+                continue
+            rows = _rows(look, replace(attempt, tail=None), bounds(look.plan, attempt, look.as_of))
+            if rows and not look.plan.past:
+                # One head has one tail at a time, and it is another one.
+                return _verdict(look, rows, "no")
+    return {"answers": [], "note": "No fact here says so, nor the contrary."}
 
 
-def _people(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
-    attempt = plan.attempts[0]
+def _verdict(look: Look, rows: Sequence[Row], verdict: str) -> Shape:
+    answers = shapes.facts(look.reader, [row[0] for row in rows[: look.limit]], look.as_of)
+    return {"answers": answers, "verdict": verdict, "values": [verdict]}
+
+
+def _people(look: Look) -> Shape:
+    plan, attempt = look.plan, look.plan.attempts[0]
     direct = attempt.relation == "references"
     bindings = {
         "ids": json.dumps(plan.question.marks[plan.asked.right or 0].entities),
         "relations": json.dumps(["references"] if direct else ["part_of", "references"]),
         "classes": json.dumps(list(attempt.classes) if direct else ["component", "change", "fix"]),
-        "p": as_of.position,
+        "p": look.as_of.position,
         "start_min": plan.question.window.after,
-        "start_max": plan.question.window.before if as_of.valid_at is None else as_of.valid_at + 1,
-        "limit": limit,
+        "start_max": plan.question.window.before if look.as_of.valid_at is None else look.as_of.valid_at + 1,
+        "limit": look.limit,
     }
-    rows = reader.rows(PEOPLE_BEHIND, bindings)
+    rows = look.reader.rows(PEOPLE_BEHIND, bindings)
     if not rows:
         return {"answers": [], "note": "No commit here says that."}
-    answers = shapes.facts(reader, [row[0] for row in rows], as_of)
-    return {"answers": answers, "values": list(dict.fromkeys(fact["head"]["name"] for fact in answers))}
+    answers = shapes.facts(look.reader, [row[0] for row in rows], look.as_of)
+    return {"answers": answers, "values": _unique([fact["head"]["name"] for fact in answers])}

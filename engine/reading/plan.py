@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction import words as english
-from ctxsync.engine.extraction.lexicon import SKIPPING, Match
-from ctxsync.engine.reading import grammar
+from ctxsync.engine.extraction.lexicon import ROLE, SKIPPING, Lexicon, Match
+from ctxsync.engine.reading import grammar, senses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ctxsync.engine.extraction.lexicon import Lexicon
     from ctxsync.engine.reading.grammar import Asked
     from ctxsync.engine.reading.question import Question
+    from ctxsync.engine.schema import Schema
 
 # Classes of one relation that a person means by the other's words. Any other class answers another question.
 _CLOSE: tuple[frozenset[str], ...] = (
@@ -66,7 +66,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
         (r"(?:is |are |was |were )?tagged(?: with| as| by)?", ("is tagged",)),
         (r"(?:is |are )?(?:about|mention|mentioning|linking to)", ("links to", "mentions", "is tagged")),
         (r"(?:is |are )?linked to", ("links to",)),
-        (r"(?:currently )?(?:be )?responsible for", ("is responsible for",)),
+        (r"(?:has )?commit(?:s|ted)? (?:to|in|on)|(?:has )?push(?:es|ed) to", ("committed",)),
     )
 )
 _MADE = frozenset({"make", "write", "push", "commit", "author", "do", "create", "have"})
@@ -104,7 +104,17 @@ _EVENTS = frozenset(
         "succession",
     }
 )
+# A match this sure needs no other wording; one under the other left words out (scores as the lexicon gives them, times types).
+_SURE, _SKIPPED = 0.8, 0.6
 _GENERIC = frozenset({"use", "have", "need", "run", "be"})
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What phrases mean: a schema and its lexicon."""
+
+    lexicon: Lexicon
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,8 @@ class Attempt:
         ends: The phrase says that it ended: only ended facts answer.
         begins: The phrase says that it began.
         event: The fact is about a moment.
+        phrase: The words asked in, to tell senses of a class apart.
+        near: Not the class asked for, but one that a person may mean by it.
         score: How sure the reading is.
     """
 
@@ -131,6 +143,8 @@ class Attempt:
     ends: bool = False
     begins: bool = False
     event: bool = False
+    phrase: str = ""
+    near: bool = False
     score: float = 1.0
 
 
@@ -158,10 +172,8 @@ class Plan:
     past: bool = False
 
 
-def make(
-    lexicon: Lexicon, question: Question, kinds: Sequence[Sequence[str]], keys: Sequence[Sequence[str]]
-) -> Plan | None:
-    """Plan a question whose marks' entities have these types and kinds of identity keys; None where it is not understood."""
+def make(language: Language, question: Question) -> Plan | None:
+    """Plan a question whose marks know their types and kinds of keys; None where it is not understood."""
     if not question.marks:
         return None
     asked = grammar.parse(question.text)
@@ -173,9 +185,9 @@ def make(
     if asked.want == "about":
         return plan
     plan.op = _operation(asked)
-    plan.attempts = list(_attempts(lexicon, asked, kinds, key))
+    plan.attempts = list(_attempts(language, plan))
     if asked.wh == "who" and asked.want == "left" and asked.right is not None:
-        traversed = _traverse(plan.attempts, keys[asked.right])
+        traversed = _traverse(plan.attempts, question.marks[asked.right].keys)
         if traversed is not None:
             plan.op, plan.attempts = "traverse", [traversed]
     return plan if plan.attempts else None
@@ -209,12 +221,11 @@ def _is_past(phrase: str) -> bool:
     return base not in ("be", first) and not first.endswith(("s", "ing"))
 
 
-def _attempts(lexicon: Lexicon, asked: Asked, kinds: Sequence[Sequence[str]], key: str) -> Iterator[Attempt]:
-    lefts = kinds[asked.left] if asked.left is not None else ()
-    rights = kinds[asked.right] if asked.right is not None else ()
+def _attempts(language: Language, plan: Plan) -> Iterator[Attempt]:
+    asked = plan.asked
     seen: set[tuple[object, ...]] = set()
     close: list[Attempt] = []
-    for match, phrase in _meanings(lexicon, asked, lefts, rights, key):
+    for match, phrase in _meanings(language, plan):
         if asked.wh == "where" and match.relation not in _WHERE_RELATIONS and match.phrase_class not in _WHERE_CLASSES:
             continue
         head, tail = (asked.left, asked.right) if match.direction == 1 else (asked.right, asked.left)
@@ -225,8 +236,9 @@ def _attempts(lexicon: Lexicon, asked: Asked, kinds: Sequence[Sequence[str]], ke
             head,
             tail,
             ends=match.ends,
-            begins=not _BEGINS.isdisjoint(lexicon.lemmas(phrase.split(" "))),
+            begins=not _BEGINS.isdisjoint(Lexicon.lemmas(phrase.split(" "))),
             event=match.phrase_class in _EVENTS,
+            phrase=phrase,
             score=match.score,
         )
         identity = (attempt.relation, attempt.classes, attempt.head, attempt.tail, attempt.ends)
@@ -234,29 +246,50 @@ def _attempts(lexicon: Lexicon, asked: Asked, kinds: Sequence[Sequence[str]], ke
             continue
         seen.add(identity)
         yield attempt
+        if language.schema.classes[match.phrase_class].symmetric and senses.turns(phrase, match.phrase_class):
+            yield replace(attempt, head=attempt.tail, tail=attempt.head)
         near = {other for group in _CLOSE if match.phrase_class in group for other in group} - {match.phrase_class}
-        close.append(replace(attempt, classes=(*sorted(near), ""), score=attempt.score / 2))
+        close.append(replace(attempt, classes=(*sorted(near), ""), near=True, score=attempt.score / 2))
     yield from close
 
 
-def _meanings(
-    lexicon: Lexicon, asked: Asked, lefts: Sequence[str], rights: Sequence[str], key: str
-) -> Iterator[tuple[Match, str]]:
+def _meanings(language: Language, plan: Plan) -> Iterator[tuple[Match, str]]:
     """Yield what the phrase may mean, the surest first: the types as they are known, then whatever they are."""
-    phrases = list(_phrases(asked, key))
+    asked, marks, lexicon = plan.asked, plan.question.marks, language.lexicon
+    lefts = marks[asked.left].types if asked.left is not None else ()
+    rights = marks[asked.right].types if asked.right is not None else ()
     hinted = _hinted(lexicon, asked)
     if hinted:
         yield from ((match, asked.noun) for match in hinted)
         return
     loose: list[tuple[Match, str]] = []
-    for phrase in phrases:
-        found = _typed(lexicon, phrase, lefts, rights)
+    for phrase in _phrases(asked, plan.key):
+        found = [
+            match for match in _typed(lexicon, phrase, lefts, rights) if _fits(match, phrase, asked, language.schema)
+        ]
         yield from ((match, phrase) for match in found)
-        if found and found[0].score >= 0.8 and asked.wh != "where":
-            loose += [(match, phrase) for match in lexicon.find(phrase) if match.score > SKIPPING]
+        # The graph may know an end by another type than the class wants: what it states counts all the same.
+        loose += [
+            (match, phrase)
+            for match in lexicon.find(phrase)
+            if match.score > SKIPPING and _fits(match, phrase, asked, language.schema)
+        ]
+        if found and found[0].score >= _SURE and asked.wh != "where":
             break
-        loose += [(match, phrase) for match in lexicon.find(phrase) if match.score > SKIPPING]
     yield from loose
+
+
+def _fits(match: Match, phrase: str, asked: Asked, schema: Schema) -> bool:
+    """Say whether a match reads the phrase as it was built, verb or noun, and leaves no word of it over."""
+    known = schema.classes[match.phrase_class]
+    noun = match.phrase in (*known.nouns, *known.inverse_nouns)
+    if asked.form and noun != (asked.form == "noun"):
+        return False
+    if match.score > ROLE:
+        return True
+    ours = {english.lemma(word) for word in phrase.split()} - english.LIGHT - english.FILLERS - english.AUXILIARIES
+    over = {word for word in ours if not english.is_adverb(word)} - set(Lexicon.lemmas(match.phrase.split()))
+    return len(over) <= (1 if match.score >= _SKIPPED else 0)
 
 
 def _typed(lexicon: Lexicon, phrase: str, lefts: Sequence[str], rights: Sequence[str]) -> list[Match]:
@@ -305,9 +338,9 @@ def _hinted(lexicon: Lexicon, asked: Asked) -> list[Match]:
 
 def _traverse(attempts: Sequence[Attempt], keys: Sequence[str]) -> Attempt | None:
     """Plan `who committed to @0`, `who changed @0`, `who fixed @0`: the people behind the commits of a thing."""
-    for attempt in attempts:
-        change = attempt.relation == "references" and attempt.classes[0] in ("change", "fix", "revert")
-        commits = attempt.relation == "participated_in" and {"repo", "path", "issue"} & set(keys)
-        if change or commits:
-            return replace(attempt, event=True)
-    return None
+    first = attempts[0] if attempts else None
+    if first is None:
+        return None
+    change = first.relation == "references" and first.classes[0] in ("change", "fix", "revert")
+    commits = first.classes[0] == "authorship" and bool({"repo", "path", "issue"} & set(keys))
+    return replace(first, event=True) if change or commits else None

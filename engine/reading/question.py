@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ctxsync.engine.extraction import words as english
 from ctxsync.engine.names import normal
 from ctxsync.engine.reading import grammar, linking, times
+from ctxsync.engine.reading.tokens import WH, Token, blanked, covered, joined, spelt, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,16 +22,13 @@ MAX_CHARACTERS = 2000
 # Names of more words than this are titles: found by search.
 MAX_NAME = 8
 
-_TOKEN = re.compile(r'"[^"]+"|\S+')
-_EDGES = '?!.,;:"()[]{}<>*`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}'
-_WH = ("who", "whom", "what", "which", "where", "when", "whose", "why", "how")
 # Words that are never a name of their own in a question.
 _STOP = (
     english.PREPOSITIONS
     | english.BE_FORMS
     | english.ARTICLES
     | english.AUXILIARIES
-    | frozenset(_WH)
+    | frozenset(WH)
     | frozenset(
         [
             "'s",
@@ -115,14 +113,6 @@ _KINDS = {"notes": "notes", "vault": "notes", "journal": "notes"}
 SOURCES = "SELECT name, kind FROM source WHERE removed = 0 ORDER BY name"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word of the question: as written, and in lower case without punctuation at its edges."""
-
-    raw: str
-    low: str
-
-
 @dataclass(slots=True)
 class Mark:
     """Where the question names something.
@@ -132,12 +122,16 @@ class Mark:
         gram: Its normal form.
         entities: Who bears that name; empty where nobody does.
         guessed: The name that was read instead of a misspelt one; empty otherwise.
+        types: Types of those entities.
+        keys: Kinds of identity keys that they have.
     """
 
     text: str
     gram: str
     entities: list[int]
     guessed: str = ""
+    types: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -159,192 +153,151 @@ class Question:
     speaker: Mark | None = None
 
 
+@dataclass(slots=True)
+class _Draft:
+    """A question half read: its words, and which of them are used up."""
+
+    reader: Reader
+    as_of: AsOf
+    tokens: list[Token]
+    taken: set[int] = field(default_factory=set)
+    window: times.Window = field(default_factory=times.Window)
+    sources: list[str] = field(default_factory=list)
+    speaker: Mark | None = None
+
+
 def read(reader: Reader, text: str, as_of: AsOf) -> Iterator[Question]:
-    """Yield the ways to read a question, the surest first; none where it is too long or names nothing."""
-    tokens = tokenise(text[: MAX_CHARACTERS + 1])
-    if not tokens or len(tokens) > MAX_TOKENS or len(text) > MAX_CHARACTERS:
+    """Yield the ways to read a question, the surest first; none where it is too long or says nothing."""
+    tokens = [] if len(text) > MAX_CHARACTERS else tokenise(text)
+    if not tokens or len(tokens) > MAX_TOKENS:
         return
-    tokens = _without_politeness(tokens)
-    taken: set[int] = set()
-    low, starts = _joined(tokens)
-    sources = _sources(reader, low, starts, taken)
-    speaker = _speaker(reader, tokens, low, starts, taken, as_of)
-    window = times.find(low, as_of.now)
-    spans = _spans(reader, tokens, taken, as_of)
-    timed = {index for start, stop in window.spans for index in _covered(starts, low, start, stop)}
-    # Time words win over names made of nothing else (`2024`), and lose to names that hold more (`Q3 2024 planning`).
-    spans = [span for span in spans if not set(span[0]) <= timed]
-    inside = {index for span, _, _ in spans for index in span}
-    if timed & inside:
-        kept = [part for part in window.spans if not set(_covered(starts, low, *part)) & inside]
-        window = times.find(_blanked(low, [part for part in window.spans if part not in kept]), as_of.now)
-        timed = {index for part in window.spans for index in _covered(starts, low, *part)}
-    taken |= timed
-    strong, weak = _chosen(reader, tokens, spans)
-    tried: list[list[tuple[range, list[int], str]]] = []
-    for choice in (strong, strong + weak):
-        ordered = sorted(choice, key=lambda span: span[0].start)
-        if ordered not in tried:
-            tried.append(ordered)
-            yield _marked(reader, tokens, taken, ordered, window, sources, speaker, as_of)
-    unknown = _unknown(reader, tokens, taken, strong, as_of)
+    draft = _Draft(reader, as_of, _without_politeness(tokens))
+    low, starts = joined(draft.tokens)
+    _find_sources(draft, low, starts)
+    _find_speaker(draft, low, starts)
+    spans = _find_times(draft, low, starts, _spans(draft))
+    strong, weak = _chosen(draft, spans)
+    yield _marked(draft, strong)
+    if weak:
+        yield _marked(draft, strong + weak)
+    unknown = _unknown(draft, strong)
     if unknown:
-        yield _marked(
-            reader,
-            tokens,
-            taken,
-            sorted(strong + unknown, key=lambda span: span[0].start),
-            window,
-            sources,
-            speaker,
-            as_of,
-        )
-
-
-def tokenise(text: str) -> list[Token]:
-    """Split a question into words; a closing possessive and the `is` of `who's` become words of their own."""
-    text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{LEFT SINGLE QUOTATION MARK}", "'")
-    text = re.sub(r"[\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}]", '"', text)
-    tokens: list[Token] = []
-    for raw in _TOKEN.findall(text):
-        word = raw.strip(_EDGES)
-        if not word:
-            continue
-        low = word.casefold()
-        if low.endswith("'s") and low[:-2] in (*_WH, "that", "there", "it"):
-            tokens += [Token(word[:-2], low[:-2]), Token("is", "is")]
-        elif low.endswith("'s") and len(low) > 2:
-            tokens += [Token(word[:-2], low[:-2]), Token("'s", "'s")]
-        elif low.endswith("s'") and len(low) > 2:
-            tokens += [Token(word[:-1], low[:-1]), Token("'s", "'s")]
-        elif low.endswith("n't") and low != "can't":
-            tokens += [Token(word[:-3], low[:-3]), Token("not", "not")]
-        else:
-            tokens.append(Token(word, low.lstrip("@")))
-    return [token for token in tokens if token.low]
+        yield _marked(draft, strong + unknown)
 
 
 def _without_politeness(tokens: list[Token]) -> list[Token]:
-    low, _ = _joined(tokens)
+    low, _ = joined(tokens)
     rest = grammar.POLITE.sub("", low)
     return tokens[len(tokens) - len(rest.split(" ")) :] if rest != low and " " in rest else tokens
 
 
-def _joined(tokens: Sequence[Token]) -> tuple[str, list[int]]:
-    """Return the lower-case text and where each token starts in it. A quoted token's spaces count as no break."""
-    starts: list[int] = []
-    text = ""
-    for token in tokens:
-        text += " " if text else ""
-        starts.append(len(text))
-        text += token.low.replace(" ", "\N{NO-BREAK SPACE}")
-    return text, starts
-
-
-def _covered(starts: Sequence[int], text: str, start: int, stop: int) -> list[int]:
-    """Return the tokens that a character range touches."""
-    ends = [*(begin - 1 for begin in starts[1:]), len(text)]
-    return [index for index, (a, b) in enumerate(zip(starts, ends, strict=True)) if a < stop and start < b]
-
-
-def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    for start, stop in spans:
-        text = text[:start] + "_" * (stop - start) + text[stop:]
-    return text
-
-
-def _sources(reader: Reader, low: str, starts: list[int], taken: set[int]) -> list[str]:
+def _find_sources(draft: _Draft, low: str, starts: list[int]) -> None:
     match = _SOURCE.search(low)
     if match is None:
-        return []
-    known = reader.rows(SOURCES, {})
+        return
+    known = draft.reader.rows(SOURCES, {})
     named = match["name"] or match["last"]
     if named:
         found = [name for name, _ in known if name.casefold() == named]
     else:
         found = [name for name, kind in known if kind == _KINDS.get(match["kind"], "git")]
     if found:
-        taken.update(_covered(starts, low, *match.span()))
-    return found
+        draft.taken.update(covered(starts, low, *match.span()))
+        draft.sources = found
 
 
-def _speaker(
-    reader: Reader, tokens: list[Token], low: str, starts: list[int], taken: set[int], as_of: AsOf
-) -> Mark | None:
+def _find_speaker(draft: _Draft, low: str, starts: list[int]) -> None:
     match = _SPEAKER.search(low)
-    if match is None or set(_covered(starts, low, *match.span())) & taken:
-        return None
-    covered = _covered(starts, low, *match.span("who"))
-    text = " ".join(tokens[index].raw for index in covered)
-    if text.lower() in ("me", "i", "myself"):
-        found = linking.owner(reader, as_of.position)
-    else:
-        found = linking.resolve(reader, text, as_of.position)
-    taken.update(_covered(starts, low, *match.span()))
-    return Mark(text, normal(text), found)
+    if match is None or set(covered(starts, low, *match.span())) & draft.taken:
+        return
+    text = " ".join(draft.tokens[index].raw for index in covered(starts, low, *match.span("who")))
+    draft.taken.update(covered(starts, low, *match.span()))
+    draft.speaker = Mark(text, normal(text), linking.resolve(draft.reader, text, draft.as_of.position))
+
+
+def _find_times(draft: _Draft, low: str, starts: list[int], spans: list[_Span]) -> list[_Span]:
+    """Take the time words, and return the names that stay.
+
+    Time words win over names made of nothing else (`2024`), and lose to names that hold more (`Q3 2024 planning`).
+    """
+    window = times.find(low, draft.as_of.now)
+    timed = {index for part in window.spans for index in covered(starts, low, *part)}
+    spans = [span for span in spans if not set(span[0]) <= timed]
+    inside = {index for span, _, _ in spans for index in span}
+    if timed & inside:
+        lost = [part for part in window.spans if set(covered(starts, low, *part)) & inside]
+        window = times.find(blanked(low, lost), draft.as_of.now)
+        timed = {index for part in window.spans for index in covered(starts, low, *part)}
+    draft.window = window
+    draft.taken |= timed
+    return spans
 
 
 _Span = tuple[range, list[int], str]
 
 
-def _spans(reader: Reader, tokens: Sequence[Token], taken: set[int], as_of: AsOf) -> list[_Span]:
+def _spans(draft: _Draft) -> list[_Span]:
     """Return every run of words that is a name, with its entities."""
+    tokens, position = draft.tokens, draft.as_of.position
     runs: dict[str, list[range]] = {}
     for start in range(len(tokens)):
         for stop in range(start + 1, min(start + MAX_NAME, len(tokens)) + 1):
-            if stop - 1 in taken:
+            if stop - 1 in draft.taken:
                 break
             part = tokens[start:stop]
             if part[0].low in _STOP and (stop - start == 1 or part[0].raw[:1].islower()):
                 break
             if part[-1].low in _STOP and (stop - start == 1 or part[-1].raw[:1].islower() or part[-1].low == "'s"):
                 continue
-            gram = normal(_text(part))
+            gram = normal(spelt(part))
             if gram:
                 runs.setdefault(gram, []).append(range(start, stop))
-    found = linking.named(reader, runs, as_of.position)
+    found = linking.named(draft.reader, runs, position)
     spans: list[_Span] = [(run, entities, gram) for gram, entities in found.items() for run in runs[gram]]
     for gram, places in runs.items():
         # An address, a path or a SHA is an identity key rather than a name.
         if gram not in found and re.search(
-            r"@|/|\.\w|#\d|^[0-9a-f]{7,64}$", _text(tokens[places[0].start : places[0].stop])
+            r"@|/|\.\w|#\d|^[0-9a-f]{7,64}$", spelt(tokens[places[0].start : places[0].stop])
         ):
-            text = _text(tokens[places[0].start : places[0].stop])
-            entities = [] if " " in text else linking.keyed(reader, text, as_of.position)
+            text = spelt(tokens[places[0].start : places[0].stop])
+            entities = [] if " " in text else linking.keyed(draft.reader, text, position)
             if entities:
                 spans += [(place, entities, gram) for place in places]
     return spans
 
 
-def _chosen(reader: Reader, tokens: Sequence[Token], spans: list[_Span]) -> tuple[list[_Span], list[_Span]]:
+def _chosen(draft: _Draft, spans: list[_Span]) -> tuple[list[_Span], list[_Span]]:
     """Choose spans that do not overlap, the longest first; apart from them those that may as well be plain words."""
     strong: list[_Span] = []
     weak: list[_Span] = []
     used: set[int] = set()
     for sure in (True, False):
         for span in sorted(spans, key=lambda span: (-len(span[0]), span[0].start)):
-            if _is_plain(reader, tokens, span[0]) == sure or used & set(span[0]):
+            if _is_plain(draft, span[0]) == sure or used & set(span[0]):
                 continue
             used |= set(span[0])
             (strong if sure else weak).append(span)
     return strong, weak
 
 
-def _is_plain(reader: Reader, tokens: Sequence[Token], run: range) -> bool:
+def _is_plain(draft: _Draft, run: range) -> bool:
     """Say whether a name is also an ordinary word of questions, written small: `work`, `owner`, `notes`."""
-    words = [tokens[index] for index in run]
+    words = [draft.tokens[index] for index in run]
     if any(word.raw[:1].isupper() for word in words) or any(" " in word.low for word in words):
         return False
     text = " ".join(word.low for word in words)
-    return (len(words) == 1 and grammar.singular(text) in grammar.KINDS) or bool(reader.lexicon.find(text))
+    return (len(words) == 1 and grammar.singular(text) in grammar.KINDS) or bool(
+        draft.reader.language.lexicon.find(text)
+    )
 
 
-def _unknown(reader: Reader, tokens: Sequence[Token], taken: set[int], strong: list[_Span], as_of: AsOf) -> list[_Span]:
+def _unknown(draft: _Draft, strong: list[_Span]) -> list[_Span]:
     """Return the runs of words that must be names though nobody bears them, with who is meant where that is clear."""
-    inside = {index for span in strong for index in span[0]} | taken
+    reader, tokens, position = draft.reader, draft.tokens, draft.as_of.position
+    inside = {index for span in strong for index in span[0]} | draft.taken
     runs: list[list[int]] = []
     for index, token in enumerate(tokens):
-        if index in inside or token.low in _STOP or _is_plain(reader, tokens, range(index, index + 1)):
+        if index in inside or token.low in _STOP or _is_plain(draft, range(index, index + 1)):
             continue
         if runs and runs[-1][-1] == index - 1:
             runs[-1].append(index)
@@ -354,55 +307,43 @@ def _unknown(reader: Reader, tokens: Sequence[Token], taken: set[int], strong: l
     for run in runs:
         capitals = [index for index in run if tokens[index].raw[:1].isupper()]
         kept = range(capitals[0], capitals[-1] + 1) if capitals else range(run[0], run[-1] + 1)
-        gram = normal(_text([tokens[index] for index in kept]))
-        entities = linking.starting(reader, gram, as_of.position)
+        gram = normal(spelt([tokens[index] for index in kept]))
+        entities = linking.starting(reader, gram, position)
         read_as = gram
         if not entities:
-            near = linking.misspelt(reader, gram, as_of.position)
-            exact = linking.named(reader, near, as_of.position)
+            near = linking.misspelt(reader, gram, position)
+            exact = linking.named(reader, near, position)
             entities = sorted({entity for ids in exact.values() for entity in ids})
             read_as = near[0] if near else gram
         found.append((kept, entities, read_as))
     return found
 
 
-def _marked(
-    reader: Reader,
-    tokens: Sequence[Token],
-    taken: set[int],
-    spans: list[_Span],
-    window: times.Window,
-    sources: list[str],
-    speaker: Mark | None,
-    as_of: AsOf,
-) -> Question:
+def _marked(draft: _Draft, spans: list[_Span]) -> Question:
     starts = {span[0].start: span for span in spans}
     inside = {index for span in spans for index in span[0]}
     marks: list[Mark] = []
     parts: list[str] = []
+    tokens = draft.tokens
     for index, token in enumerate(tokens):
         if index in starts:
             run, entities, gram = starts[index]
-            text = _text(tokens[run.start : run.stop])
+            text = spelt(tokens[run.start : run.stop])
             parts.append(f"@{len(marks)}")
             marks.append(Mark(text, gram, entities, gram if normal(text) != gram else ""))
-        elif index in inside or index in taken:
+        elif index in inside or index in draft.taken:
             continue
         elif token.low in ("i", "me", "my", "mine", "myself") and not _is_politeness(tokens, index):
             parts.append(f"@{len(marks)}")
             if token.low == "my":
                 parts.append("'s")
-            marks.append(Mark(token.raw, token.low, linking.owner(reader, as_of.position)))
+            marks.append(Mark(token.raw, token.low, linking.owner(draft.reader, draft.as_of.position)))
         else:
             parts.append(token.low)
-    return Question(" ".join(parts), marks, window, sources, speaker)
+    return Question(" ".join(parts), marks, draft.window, draft.sources, draft.speaker)
 
 
 def _is_politeness(tokens: Sequence[Token], index: int) -> bool:
     before = tokens[index - 1].low if index else ""
     following = [token.low for token in tokens[index + 1 : index + 3]]
     return before in ("tell", "show", "give", "find", "list", "remind", "for", "get") or "know" in following
-
-
-def _text(tokens: Sequence[Token]) -> str:
-    return " ".join(token.raw.strip('"') for token in tokens).replace(" 's", "'s")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import apsw
 
 from ctxsync.engine.extraction.lexicon import Lexicon
+from ctxsync.engine.reading.plan import Language
 from ctxsync.engine.schema import Schema, universal
 from ctxsync.errors import GraphMissing, GraphStale
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 # Past every position a log will reach: `as it is now`.
 LATEST = 2**62
+
+# By the schema's digest: building one takes milliseconds, and a server opens many readers.
+_LANGUAGES: dict[str, Language] = {}
 
 _REBUILD = "Run `ctxsync rebuild`."
 
@@ -109,9 +113,11 @@ class Reader:
         return cls(_Opened(db), schema=schema)
 
     @cached_property
-    def lexicon(self) -> Lexicon:
-        """The phrases that questions are read by, built at the first question."""
-        return Lexicon(self.schema)
+    def language(self) -> Language:
+        """What the phrases of questions mean, built at the first question."""
+        if self.schema.digest not in _LANGUAGES:
+            _LANGUAGES[self.schema.digest] = Language(Lexicon(self.schema), self.schema)
+        return _LANGUAGES[self.schema.digest]
 
     def as_of(self, *, now: int, valid_at: int | None = None, known_at: int | None = None) -> AsOf:
         """Return the state that these times name; before the first record that is the empty one."""

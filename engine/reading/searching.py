@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from ctxsync.engine.reading import shapes
+from ctxsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from ctxsync.engine.reading.reader import AsOf, Reader
@@ -222,5 +223,5 @@ def _embed(reader: Reader, query: str) -> bytes | None:
         if reader.embedder is None:
             reader.embedder = Embedder()
         return bytes(reader.embedder.embed([query[:2000]])[0].tobytes())
-    except (ImportError, OSError, apsw.Error):
+    except (ImportError, OSError, apsw.Error, ConfigError):
         return None

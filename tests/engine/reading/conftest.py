@@ -32,10 +32,13 @@ class Builder:
         self.path = path
         self.db = apsw.Connection(str(path))
         self.db.execute("PRAGMA journal_mode = WAL")
+        self.db.execute("PRAGMA synchronous = OFF")
         self.db.execute(resources.files("ctxsync.schemas").joinpath("graph.sql").read_text())
         self.db.execute("INSERT INTO meta VALUES ('layout', 1), ('position', 1000), ('log_id', 'x')")
-        for position in range(1, 1001):
-            self.db.execute("INSERT INTO moment VALUES (?, ?)", (position, self.recorded(position)))
+        with self.db:
+            self.db.executemany(
+                "INSERT INTO moment VALUES (?, ?)", [(position, self.recorded(position)) for position in range(1, 1001)]
+            )
         self.entities = {}
         self.items = {}
 

@@ -90,3 +90,153 @@ def test_a_question_is_answered_by_exactly_the_facts_it_asks_for(world, question
     assert found["answers"]
     assert found["passages"] == []
     assert found["llm_calls"] == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"),
+    [
+        ("does Heron depend on Kafka?", "yes"),
+        ("Does Kafka depend on Heron?", None),
+        ("does Heron depend on Redis?", "no"),
+        ("did Heron depend on Redis?", "yes"),
+        ("did Heron use Redis in 2022?", "yes"),
+        ("is Heron owned by Robin?", "yes"),
+        ("is Robin the owner of Heron?", "yes"),
+        ("is Robin Heron's owner?", "yes"),
+        ("does Alice work at Globex?", "yes"),
+        ("does Alice work at Acme?", "no"),
+        ("did Alice work at Acme?", "yes"),
+        ("has Alice left Acme?", "yes"),
+        ("has Nadia left Acme?", "no"),
+        ("does Robin own Osprey?", None),
+        ("Heron depends on Kafka", "yes"),
+    ],
+)
+def test_a_yes_or_no_question_is_decided_by_a_fact_or_not_at_all(world, question, verdict):
+    found = world.ask(question)
+    assert found["verdict"] == verdict, found
+    assert bool(found["answers"]) == (verdict is not None)
+
+
+def test_the_deciding_fact_of_a_no_is_what_holds_instead(world):
+    found = world.ask("does Heron store its data in Redis?")
+    assert found["verdict"] == "no"
+    assert [fact["tail"]["name"] for fact in found["answers"]] == ["Postgres"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("when did Alice join Globex?", "2024-05-01T00:00:00Z"),
+        ("when did Alice start at Globex", "2024-05-01T00:00:00Z"),
+        ("when did Alice leave Acme?", "2024-05-01T00:00:00Z"),
+        ("when did Nadia become the lead of Osprey", "2025-01-01T00:00:00Z"),
+        ("since when does Nadia lead Osprey?", "2025-01-01T00:00:00Z"),
+        ("when did Heron migrate to Postgres?", "2024-02-01T00:00:00Z"),
+    ],
+)
+def test_when_is_answered_by_the_time_of_the_fact(world, question, expected):
+    found = world.ask(question)
+    assert found["values"] == [expected], found
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("how many commits did Robin write?", 2),
+        ("how many commits did Robin make in 2025?", 0),
+        ("how many people work at Acme?", 2),
+        ("how many services depend on Kafka?", 2),
+        ("how many people worked at Acme in 2020?", 1),
+        ("how many commits are there in heron?", 4),
+        ("how many notes link to Kafka?", 2),
+    ],
+)
+def test_how_many_is_answered_by_a_number(world, question, count):
+    found = world.ask(question)
+    assert found["count"] == count, found
+    assert found["passages"] == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what does Kafka depend on?",
+        "who does Acme work for?",
+        "what does Heron own?",
+        "who is owned by Robin?",
+        "where does Acme work?",
+        "what did the missed invoices cause?",
+        "who leads Robin?",
+        "what caused the expired certificate?",
+        "who does Robin report to?",
+    ],
+)
+def test_a_fact_never_answers_a_question_in_the_other_direction(world, question):
+    found = world.ask(question)
+    assert found["answers"] == [], [(f["head"]["name"], f["phrase"], f["tail"]["name"]) for f in found["answers"]]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "who owns Zephyr?",
+        "who painted Heron?",
+        "what colour is Heron?",
+        "how do I deploy Heron to production on a friday?",
+        "who owns Heron and leads Osprey?",
+        "who lives in Lisbon?",
+        "what is the meaning of life",
+        "Zephyr",
+        "where does the moon work",
+        "who founded Acme?",
+        "does Zephyr use Kafka?",
+    ],
+)
+def test_what_the_graph_cannot_say_is_not_answered_by_something_near(world, question):
+    found = world.ask(question)
+    assert found["answers"] == [], [(f["head"]["name"], f["phrase"], f["tail"]["name"]) for f in found["answers"]]
+    assert found["note"]
+
+
+def test_a_question_beyond_the_planner_gets_the_nearest_passages(world):
+    found = world.ask("what do we know about how the team is organised at Globex?")
+    assert found["plan"]["route"] == "passages"
+    assert [passage["locator"] for passage in found["passages"]] == ["people/Team.md:3"]
+
+
+def test_what_no_longer_holds_is_told_apart_from_answers(world):
+    found = world.ask("what is Tom Brandt's employer?")
+    assert found["answers"] == []
+    assert [fact["tail"]["name"] for fact in found["past"]] == ["Acme"]
+    assert "now" in found["note"]
+
+
+def test_a_name_alone_tells_what_holds_of_it(world):
+    found = world.ask("who is Alice Moss?")
+    assert {fact["tail"]["name"] for fact in found["answers"]} == {"Globex", "Berlin"}
+
+
+def test_an_answer_says_where_it_was_said(world):
+    (fact,) = world.ask("who owns Heron?")["answers"]
+    (support,) = fact["support"]
+    assert support["locator"] == "people/Team.md:6"
+    assert support["quote"] == "Robin owns Heron"
+    assert support["source"] == "vault"
+    assert fact["head"]["name"] == "Heron"
+    assert fact["tail"]["keys"] == {"email": ["robin@example.com"]}
+    assert fact["current"]
+    assert fact["recorded_at"] == "2026-01-01T01:00:00Z"
+    assert fact["retracted_at"] is None
+
+
+def test_a_question_can_be_put_to_one_source_or_one_person(world):
+    assert world.ask("who owns Heron in my notes?")["values"] == ["Robin Vale"]
+    assert world.ask("who owns Heron in the vault source?")["values"] == ["Robin Vale"]
+    assert world.ask("who owns Heron in the code source?")["values"] == []
+    assert world.ask("who owns Heron?", source="code")["values"] == []
+    assert world.ask("according to Alice, who owns Heron?")["values"] == []
+
+
+def test_a_misread_name_is_owned_up_to(world):
+    assert "heron" in world.ask("who owns Herron?")["note"]
