@@ -29,10 +29,10 @@ from ctxsync.events.lock import WriterLock
 from ctxsync.events.model import EntityRenamed
 from ctxsync.events.store import EventStore, NewEvent
 
-def renamed(name: str) -> Any:
+def renamed(name):
     return NewEvent("ctxsync", "entity:n", EntityRenamed(node="n", name=name), 1)
 
-def say(text: Any) -> Any:
+def say(text):
     print(text, flush=True)
 
 path = Path(sys.argv[1])
@@ -45,7 +45,7 @@ with WriterLock(path, "sync"):
 """
 
 STOP_AT = """
-def stop(name: str) -> None:
+def stop(name):
     if name == sys.argv[2]:
         say("stopped")
         sys.stdin.readline()

@@ -23,13 +23,15 @@ from ctxsync.events.store import EventStore, NewEvent
 from ctxsync.events.upcast import KNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from ctxsync.events.model import Payload
 
 SOURCES = st.sampled_from(["vault", "copy"])
 ITEMS = st.sampled_from(["note:1", "note:2"])
 PLACES = st.sampled_from(["a.md", "b.md", "c d/ü.md"])
 CONTENTS = st.sampled_from(["x", "y", "z"])
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -45,7 +47,7 @@ TIMES = st.integers(EARLIEST, LATEST)
 @st.composite
 def events(draw: st.DrawFn) -> NewEvent:
     item, place = draw(ITEMS), draw(PLACES)
-    kinds = {
+    kinds: dict[str, Callable[[], Payload]] = {
         "observed": lambda: model.ItemObserved(
             item=item,
             kind="note",
