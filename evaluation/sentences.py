@@ -11,6 +11,7 @@ import re
 import sys
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ctxsync.engine.extraction.base import Identity
 from ctxsync.engine.extraction.chain import build_chain, extract_text
@@ -19,20 +20,20 @@ from ctxsync.engine.schema import universal
 ME = Identity(("Robin Vale",), ("email:robin@example.com",))
 
 
-def normal(name):
+def normal(name: str) -> str:
     return re.sub(r"^(the|a|an|our|my|your|his|her|its)\s+", "", name.lower().strip(" .,"))
 
 
-def same(found, gold):
+def same(found: str, gold: str) -> bool:
     a, b = normal(found), normal(gold)
     return a == b or (min(len(a), len(b)) > 2 and (f" {a} " in f" {b} " or f" {b} " in f" {a} "))
 
 
-def key(relation):
+def key(relation: dict[str, Any]) -> tuple[str, bool]:
     return relation["relation"], bool(relation.get("ends"))
 
 
-def main():
+def main() -> None:
     files = [a for a in sys.argv[1:] if not a.startswith("-")]
     path = Path(files[0]) if files else Path(__file__).with_name("sentences.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -45,7 +46,7 @@ def main():
         )
         names = {e.id: e.name for e in result.entities}
         types = [(e.name, e.type) for e in result.entities]
-        found = [
+        found: list[dict[str, Any]] = [
             {
                 "head": names[r.head],
                 "relation": r.relation,

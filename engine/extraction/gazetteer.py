@@ -107,7 +107,7 @@ _HEADS = {
     "Place": """city town village building street avenue road room harbour harbor park station airport hotel restaurant cafe café
     bar pub house apartment flat beach valley region country district island lake river museum square mountain forest bridge
     garden coast neighbourhood neighborhood county province state continent campus theatre theater stadium gym""",
-    "Event": """meeting incident outage conference workshop launch release deployment migration sprint wedding concert festival
+    "Event": """meeting incident outage conference workshop launch release deployment migration sprint wedding concert festival forum
     summit trip interview retro retrospective standup election hackathon exam crash failure alert rollout offsite onboarding
     kickoff demo seminar webinar lecture congress ceremony strike war fire storm earthquake accident tournament marathon
     upgrade downtime breach postmortem audit holiday vacation appointment hike dinner lunch delay regression leak attack""",
@@ -124,7 +124,9 @@ ORGANIZATION_SUFFIXES = _set("""labs inc inc. corp corp. corporation gmbh ltd lt
     journal club united""")
 PLACE_SUFFIXES = _set("""street avenue road lane square park island islands river lake mountain mountains valley county bay beach harbour harbor airport
     station bridge city heights hills quay""")
-EVENT_SUFFIXES = _set("festival conference summit congress cup olympics fair awards war championship day con marathon")
+EVENT_SUFFIXES = _set(
+    "festival forum conference summit congress cup olympics fair awards war championship day con marathon"
+)
 
 # Nouns for people by what they do or are to someone: never the name of one.
 ROLES = _set("""accountant actor actress admin administrator advisor adviser analyst architect artist assistant attorney aunt author baker
@@ -150,5 +152,5 @@ EMPTY = _set("""thing things way ways lot lots bit kind sort part parts time tim
     favor charge step steps level type types set list text note notes link code total behalf terms front addition life""")
 VAGUE = _set("""new same other several various many much more most few some whole entire big small large little great good nice bad
     first second third last next latest current previous recent former early late only main own such certain different
-    similar important possible real actual full two three four five six seven eight nine ten every each both another
+    similar important possible real actual full two three four five six seven eight nine ten one every each both another
     existing brand upcoming """)

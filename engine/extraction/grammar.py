@@ -15,23 +15,93 @@ from ctxsync.engine.extraction.gazetteer import EMPTY, ROLES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PARTICLES = frozenset("up down over off out away back on in together forward".split())
+PARTICLES = frozenset(["up", "down", "over", "off", "out", "away", "back", "on", "in", "together", "forward"])
 _NOUN_TAGS = ("NN", "NNS", "NNP", "NNPS", "PRP", "CD", "FW", "NNPS")
 _SUBJECTS = ("nsubj", "nsubjpass")
-_OBJECTS = ("dobj", "attr", "oprd", "dative")
+_OBJECTS = ("dobj", "attr", "oprd")
 
 # Verbs whose complement is a thought, a wish or a plan, one that reports, one that only shapes the action in time.
 _THOUGHTS = frozenset(
-    """plan want wish hope intend consider propose suggest wonder ask think doubt try attempt need expect like love aim refuse decline
-    fail promise threaten agree discuss recommend imagine prefer offer mean hesitate debate explore evaluate wait may might
-    seem appear pretend request require encourage tell let allow help talk invite force cause""".split()
+    [
+        "plan",
+        "want",
+        "wish",
+        "hope",
+        "intend",
+        "consider",
+        "propose",
+        "suggest",
+        "wonder",
+        "ask",
+        "think",
+        "doubt",
+        "try",
+        "attempt",
+        "need",
+        "expect",
+        "like",
+        "love",
+        "aim",
+        "refuse",
+        "decline",
+        "fail",
+        "promise",
+        "threaten",
+        "agree",
+        "discuss",
+        "recommend",
+        "imagine",
+        "prefer",
+        "offer",
+        "mean",
+        "hesitate",
+        "debate",
+        "explore",
+        "evaluate",
+        "wait",
+        "may",
+        "might",
+        "seem",
+        "appear",
+        "pretend",
+        "request",
+        "require",
+        "encourage",
+        "tell",
+        "let",
+        "allow",
+        "help",
+        "talk",
+        "invite",
+        "force",
+        "cause",
+    ]
 )
 _REPORTS = frozenset(
-    "say tell mention report write announce confirm note hear learn know remember find see claim argue believe explain".split()
+    [
+        "say",
+        "tell",
+        "mention",
+        "report",
+        "write",
+        "announce",
+        "confirm",
+        "note",
+        "hear",
+        "learn",
+        "know",
+        "remember",
+        "find",
+        "see",
+        "claim",
+        "argue",
+        "believe",
+        "explain",
+    ]
 )
-_ASPECTS = frozenset("start begin continue keep finish go come end".split())
+_ASPECTS = frozenset(["start", "begin", "continue", "keep", "finish", "go", "come", "end"])
 _STOPS = frozenset({"stop", "quit", "cease", "use"})
-_UNREAL = frozenset("might may could should would must shall can ought need".split())
+_UNREAL = frozenset(["might", "may", "could", "should", "would", "must", "shall", "can", "ought", "need"])
 _CONDITIONS = frozenset({"if", "unless", "whether", "lest", "until", "before", "once", "till"})
 _NOBODY = frozenset({"no", "nobody", "none", "neither", "nothing"})
 _REPLACE = frozenset({"replace", "swap", "substitute", "exchange"})
@@ -53,6 +123,7 @@ class Candidate:
         strict: Only an exact phrase of the schema counts.
         ends: The left and right no longer hold, whatever the phrase says of others.
         ahead: It lies in the future.
+        via: The object within the phrase (`stores data in`); -1 for none. When it is a thing itself, the phrase is about it.
     """
 
     left: int
@@ -63,6 +134,7 @@ class Candidate:
     strict: bool = False
     ends: bool = False
     ahead: bool = False
+    via: int = -1
 
 
 def candidates(doc: Any) -> Iterator[Candidate]:
@@ -84,9 +156,27 @@ def governor(token: Any) -> Any:
     return token
 
 
+def is_subject(token: Any) -> bool:
+    """Say whether a noun is a verb's subject; the parser may hang one on its verb as if on a noun."""
+    if token.dep_ in _SUBJECTS:
+        return True
+    if token.dep_ == "conj" and token.head.i < token.i:
+        return is_subject(token.head)
+    return (
+        token.dep_ in ("compound", "nmod", "npadvmod") and token.i < token.head.i and token.head.tag_.startswith("VB")
+    )
+
+
 def subject_of(verb: Any) -> list[Any]:
     """Return the tokens of a verb's subjects, looked up where grammar leaves them out."""
     own = [child for child in verb.children if child.dep_ in _SUBJECTS]
+    if not own:
+        # The parser may hang a subject on its verb as if on a noun ("the dashboard runs").
+        own = [
+            c
+            for c in verb.children
+            if c.i < verb.i and c.dep_ in ("compound", "nmod", "npadvmod") and c.tag_ in _NOUN_TAGS
+        ][-1:]
     if own:
         if own[0].tag_ in ("WDT", "WP") or (own[0].lower_ == "that" and verb.dep_ == "relcl"):
             return [verb.head] if verb.dep_ == "relcl" else []
@@ -208,6 +298,8 @@ def prepositions(token: Any) -> Iterator[tuple[str, Any]]:
     for child in token.children:
         if child.dep_ not in ("prep", "agent", "dative") or child.tag_ in _NOUN_TAGS:
             continue
+        if child.i and child.doc[child.i - 1].lower_ in ("instead", "rather"):
+            continue
         yield from _preposition(child, child.lower_)
 
 
@@ -256,8 +348,10 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     ]
     preps = list(prepositions(verb))
 
-    def candidate(left: int, right: int, *phrases: str, strict: bool = False, ends: bool = False) -> Candidate:
-        return Candidate(left, phrases, right, verb.i, weight, strict, ends, ahead)
+    def candidate(
+        left: int, right: int, *phrases: str, strict: bool = False, ends: bool = False, via: int = -1
+    ) -> Candidate:
+        return Candidate(left, phrases, right, verb.i, weight, strict, ends, ahead, via)
 
     if w.lemma(verb.lower_) == "be":
         yield from (
@@ -275,7 +369,7 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
         for text, noun in preps:
             if not objects:
                 yield candidate(left, noun.i, f"{words} {text}")
-            elif text == "in favour of" or text == "in favor of":
+            elif text in ("in favour of", "in favor of"):
                 yield candidate(left, noun.i, "chose")
     for child in (c for c in children if c.dep_ == "acomp"):
         for text, noun in prepositions(child):
@@ -285,7 +379,7 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     for noun in plain:
         inner = preps + [pair for pair in prepositions(noun) if pair not in preps]
         for text, other in inner:
-            yield from (candidate(left, other.i, f"{words} {noun.lower_} {text}", strict=True) for left in subjects)
+            yield from (candidate(left, other.i, f"{words} {noun.lower_} {text}", via=noun.i) for left in subjects)
             yield candidate(noun.i, other.i, f"{before}was {verb.lower_}{particle} {text}", strict=True)
             if text == "from" and w.lemma(verb.lower_) in _INHERIT:
                 yield candidate(other.i, noun.i, words, ends=True)
@@ -306,7 +400,7 @@ def _copula(verb: Any, objects: list[Any], preps: list[tuple[str, Any]]) -> Iter
         if child.dep_ == "acomp":
             for text, noun in prepositions(child):
                 yield f"is {child.lower_} {text}", noun.i
-            for deeper in (c for c in child.children if c.dep_ in ("prep",)):
+            for deeper in (c for c in child.children if c.dep_ == "prep"):
                 for inner in (c for c in deeper.children if c.dep_ == "pcomp" and c.tag_ == "VBG"):
                     for noun in (c for c in inner.children if c.dep_ == "dobj"):
                         yield f"is {child.lower_} {deeper.lower_}", noun.i

@@ -60,6 +60,94 @@ _STOP_TAGS = {
 _TECH_SHAPE = re.compile(
     r"^(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w+_\w[\w_]*|[A-Za-z]+-?\d[\w.]*|\w+\.(?:js|py|io|ts|rs|go|net)|\w+::\w+.*)$"
 )
+# Technical names that are words as well: only a capital tells.
+_ALSO_WORDS = frozenset(
+    [
+        "chef",
+        "consul",
+        "spark",
+        "flink",
+        "hive",
+        "slack",
+        "notion",
+        "make",
+        "rust",
+        "swift",
+        "go",
+        "bash",
+        "react",
+        "rails",
+        "spring",
+        "excel",
+        "word",
+        "blender",
+        "unity",
+        "whisper",
+        "claude",
+        "gemini",
+        "stripe",
+        "looker",
+        "superset",
+        "lambda",
+        "celery",
+        "loki",
+        "solr",
+        "presto",
+        "oracle",
+        "prefect",
+        "dagster",
+        "varnish",
+        "squid",
+        "falcon",
+        "nomad",
+        "render",
+        "envoy",
+        "curl",
+        "java",
+        "julia",
+        "perl",
+        "ruby",
+        "python",
+        "elixir",
+        "apache",
+        "docker",
+        "emacs",
+        "cypress",
+        "playwright",
+        "git",
+        "jest",
+        "poetry",
+        "pip",
+        "uv",
+        "black",
+        "zig",
+        "puppet",
+        "salt",
+        "markdown",
+        "html",
+        "css",
+        "http",
+        "https",
+        "ssh",
+        "tls",
+        "ssl",
+        "dns",
+        "json",
+        "yaml",
+        "xml",
+        "csv",
+        "sql",
+        "linux",
+        "windows",
+        "android",
+        "vault",
+    ]
+)
+_CALENDAR = re.compile(
+    r"^(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september|october|november"
+    r"|december|q[1-4])$",
+    re.IGNORECASE,
+)
 _SELF = {"i": "self", "me": "self", "myself": "self", "we": "we", "us": "we", "ourselves": "we"}
 _PRONOUNS = {"he": "he", "him": "he", "she": "she", "her": "she", "they": "they", "them": "they", "it": "it"}
 # Votes of the model's labels. On names it has not seen, GPE, ORG and PERSON are near a coin's toss, hence the spread.
@@ -94,6 +182,7 @@ class Mention:
         owner: Head token of its possessor (`Acme's CEO`), -1 for none.
         mine: `my`, `our` … stands before it.
         definite: `the` or the like stands before it.
+        indefinite: `a` or the like does: some such thing, not one that is known.
         roles: Role words before the name (`sister`, `CTO`).
     """
 
@@ -108,6 +197,7 @@ class Mention:
     owner: int = -1
     mine: str = ""
     definite: bool = False
+    indefinite: bool = False
     roles: tuple[str, ...] = ()
 
     @property
@@ -204,6 +294,7 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
         elif before.tag_ == "POS" and start > 1:
             mention.owner = start - 2
         elif before.tag_ == "DT":
+            mention.indefinite = before.lower_ in ("a", "an", "some", "any", "every", "each", "another")
             mention.definite = before.lower_ in ("the", "this", "that", "these", "those")
     words = [doc[i].text for i in range(start, last + 1)]
     if _is_name(doc, last, labels):
@@ -216,15 +307,30 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
             first += 1
         mention.roles = tuple(role for role in roles if role in g.ROLES)
         mention.start, mention.kind, mention.strength = first, "name", 1.0
+        if first == last and doc[last].is_sent_start and not _known(doc[last].lower_):
+            # A capital means nothing at the start of a sentence: a statement may use it, alone it is no evidence.
+            mention.strength = 0.7
         words = [doc[i].text for i in range(first, last + 1)]
         if _common_head(doc, last, words):
             mention.kind, mention.strength = "noun", STRONG
     else:
-        while len(words) > 1 and words[0].lower() in g.VAGUE:
+        counted = False
+        while len(words) > 1 and (words[0].lower() in g.VAGUE or doc[mention.start].tag_ == "CD"):
+            counted = counted or doc[mention.start].tag_ == "CD"
+            words, mention.start = words[1:], mention.start + 1
+        while len(words) > 2 and doc[mention.start].tag_.startswith("JJ"):
             words, mention.start = words[1:], mention.start + 1
         _weigh_noun(mention, words)
+        if mention.strength >= 0.5 and (counted or mention.indefinite):
+            mention.strength = 0.4
+        elif (
+            mention.strength >= STRONG
+            and (doc[last].tag_ == "NNS" or doc[mention.start].tag_.startswith(("JJ", "VB")))
+            and not mention.definite
+        ):
+            mention.strength = 0.6
     mention.name = _joined(doc, mention.start, last + 1)
-    if mention.kind == "name" and len(words) == 1 and len(words[0]) < 2:
+    if (mention.kind == "name" and len(words) == 1 and len(words[0]) < 2) or _CALENDAR.match(mention.name):
         mention.name = ""
     if mention.name:
         _vote_name(mention, words, doc)
@@ -235,8 +341,11 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
 def _inside(doc: Any, index: int, start: int, last: int) -> bool:
     """Say whether the token before a phrase belongs to it."""
     token = doc[index]
-    if token.tag_ in _STOP_TAGS or token.tag_ == "POS" or token.is_punct and token.text != "-":
+    if token.tag_ in _STOP_TAGS or token.tag_ == "POS" or (token.is_punct and token.text != "-"):
         return False
+    if index > 0 and index + 1 == last and doc[index - 1].tag_ in ("DT", "PRP$") and token.is_alpha:
+        # "the ingest service": whatever the tagger takes it for, it stands between an article and a noun.
+        return True
     if token.tag_ in ("VBZ", "VBD", "VBP", "VB", "MD"):
         return False
     if token.text == "-" or (index + 1 < len(doc) and doc[index + 1].text == "-"):
@@ -250,13 +359,14 @@ def _is_name(doc: Any, index: int, labels: dict[int, Any]) -> bool:
     """Say whether a phrase's last token is a name rather than a common noun."""
     token = doc[index]
     text, lower = token.text, token.lower_
+    before = doc[index - 1] if index else None
     if (
-        lower in g.TECHNICAL
-        and (text != lower or token.tag_.startswith("NNP") or len(lower) > 4)
-        and lower not in g.ROLES
+        lower in g.HEADS
+        and lower not in g.TECHNICAL
+        and (before is None or not before.text[:1].isupper() or before.tag_ in ("DT", "PRP$"))
     ):
-        return True
-    if _TECH_SHAPE.match(text):
+        return False
+    if is_technical(text) and lower not in g.ROLES:
         return True
     if not text[:1].isupper():
         return False
@@ -264,7 +374,18 @@ def _is_name(doc: Any, index: int, labels: dict[int, Any]) -> bool:
         return token.tag_.startswith("NNP") or index in labels or text[1:2].islower()
     if token.tag_.startswith("NNP") or lower in g.GIVEN_NAMES or lower in g.PLACES:
         return lower not in g.HEADS or index in labels
-    return index in labels and labels[index].label_ in _LABELS and lower not in g.HEADS
+    return False
+
+
+def is_technical(word: str) -> bool:
+    """Say whether a word has the shape of an identifier or is a known technical name written as one."""
+    if _TECH_SHAPE.match(word):
+        return True
+    return word.lower() in g.TECHNICAL and (word[:1].isupper() or word.lower() not in _ALSO_WORDS)
+
+
+def _known(lower: str) -> bool:
+    return lower in g.TECHNICAL or lower in g.GIVEN_NAMES or lower in g.PLACES or _TECH_SHAPE.match(lower) is not None
 
 
 def _name_part(doc: Any, index: int) -> bool:

@@ -96,9 +96,9 @@ class Block:
         block.add(subject, self._source[0] if self._source else 0, 0)
         shift = len(subject)
         block.text += self.text[:1].lower() + self.text[1:]
-        block._plain += [position + shift for position in self._plain]  # noqa: SLF001  # its own class
-        block._source += self._source  # noqa: SLF001
-        block._length += self._length  # noqa: SLF001
+        block._plain += [position + shift for position in self._plain]  # its own class
+        block._source += self._source
+        block._length += self._length
         block.anchors = [Anchor(a.start + shift, a.end + shift, a.name, a.kind) for a in self.anchors]
         return block
 
@@ -154,19 +154,23 @@ def _lines(text: str, hidden: Sequence[tuple[int, int]], *, commit: bool) -> Ite
             what, fence = "gap", "" if opening and opening[1].startswith(fence) else fence
         elif opening:
             what, fence = "gap", opening[1]
-        elif not raw.strip() or any(first <= start and end <= last for first, last in hidden if last > first):
+        elif (
+            not raw.strip()
+            or any(first <= start and end <= last for first, last in hidden if last > first)
+            or _RULE.match(raw)
+            or _QUOTE.match(raw)
+            or _TABLE.match(raw)
+            or (not commit and _HEADING.match(raw))
+            or (commit and _TRAILER.match(raw) and start)
+        ):
             what = "gap"
-        elif _RULE.match(raw) or _QUOTE.match(raw) or _TABLE.match(raw) or (not commit and _HEADING.match(raw)):
-            what = "gap"
-        elif commit and _TRAILER.match(raw) and start:
-            what = "gap"
-        elif (bullet := _BULLET.match(raw)) is not None:
+        elif _BULLET.match(raw):
             what = "item"
         elif not item and not commit and (raw.startswith(("    ", "\t"))):
             what = "gap"
         elif not commit and _LABEL.match(raw):
             what = "item"
-        if what == "item" and bullet_struck(raw):
+        if what == "item" and _cancelled(raw):
             what = "gap"
         item = what == "item" or (item and what == "prose")
         skip = len(raw) - len(raw.lstrip())
@@ -175,7 +179,7 @@ def _lines(text: str, hidden: Sequence[tuple[int, int]], *, commit: bool) -> Ite
         yield start + skip, end, what
 
 
-def bullet_struck(line: str) -> bool:
+def _cancelled(line: str) -> bool:
     """Say whether a list item's task is cancelled (`- [-] …`)."""
     bullet = _BULLET.match(line)
     return bullet is not None and bullet["task"] == "-"
@@ -194,7 +198,7 @@ def _block(text: str, lines: Sequence[tuple[int, int]], *, item: bool) -> Block:
         start += label.start("value")
     for match in _INLINE.finditer(text, start, end):
         _copy(block, text, start, match.start())
-        _inline(block, text, match)
+        _inline(block, match)
         start = match.end()
     _copy(block, text, start, end)
     return block
@@ -210,7 +214,7 @@ def _copy(block: Block, text: str, start: int, end: int) -> None:
             block.add(piece, start + part.start())
 
 
-def _inline(block: Block, text: str, match: re.Match[str]) -> None:
+def _inline(block: Block, match: re.Match[str]) -> None:
     """Append what an inline construct reads as."""
     if match["drop"] is not None or match["mark"] is not None:
         return

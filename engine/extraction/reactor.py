@@ -144,7 +144,7 @@ def _events(
                 type=e.type,
                 keys=e.keys,
                 span=e.span,
-                attributes=e.attributes,  # type: ignore[arg-type]  # pydantic's JsonValue is our Json
+                attributes=e.attributes,
                 confidence=round(e.confidence, 3),
                 tier=e.tier,
             )

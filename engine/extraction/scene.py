@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import dates
 from ctxsync.engine.extraction.base import Entity, Extraction, Relation
 from ctxsync.engine.extraction.cast import Cast, Thing
-from ctxsync.engine.extraction.gazetteer import ROLES
-from ctxsync.engine.extraction.grammar import Candidate, candidates, governor
-from ctxsync.engine.extraction.lexicon import REPAIRED, Match
+from ctxsync.engine.extraction.choosing import FLOOR, KNOWN, Chooser, Option, choose
+from ctxsync.engine.extraction.grammar import Candidate, candidates, governor, is_subject
 from ctxsync.engine.extraction.mentions import STRONG, Found, Mention, mentions
-from ctxsync.engine.extraction.words import SURE, lemma
+from ctxsync.engine.extraction.words import lemma
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxsync.engine.extraction.base import Episode, Identity
     from ctxsync.engine.extraction.dates import Stated
-    from ctxsync.engine.extraction.lexicon import Lexicon
+    from ctxsync.engine.extraction.lexicon import Match
     from ctxsync.engine.extraction.plain import Block
-    from ctxsync.engine.schema import Schema
 
-# Classes whose ends may be named by any noun phrase: causes are rarely called by a name.
-_ANY_NOUN = frozenset(
-    {"cause", "dependency", "datastore", "component", "responsibility", "interest", "work", "succession", "hosting"}
-)
-# A verb of moving says that a system's tool changed; which class depends on what kind of tool it is.
-_MOVES = frozenset({"move", "migrate", "switch", "port", "relocate"})
-_KIND_OF_CLASS = {"datastore": ("database",), "hosting": ("platform",), "dependency": ("broker", "language", "tool")}
+# Confidence of a plain statement between two names, and what lowers it.
+BASE, PRONOUN, TOPIC, WEAK, UNDATED_FUTURE, LABEL = 0.9, 0.85, 0.9, 0.8, 0.5, 0.85
 
-BASE, PRONOUN, TOPIC, WEAK = 0.9, 0.85, 0.9, 0.8
-# Under this a statement is more often wrong than right and is not kept (measured in evaluation/).
-FLOOR = 0.35
+_MEETING = frozenset({"meet", "talk", "speak", "have", "visit", "catch"})
+_NOUNS = ("NN", "NNS", "NNP", "NNPS")
+_NO_DATES: tuple[str | None, str | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A block as it is understood: its parse, its mentions, the thing at each head token, the dates of each verb."""
+
+    block: Block
+    doc: Any
+    found: Found
+    things: dict[int, Thing]
+    when: dict[int, list[Stated]]
+
+    def at(self, token: int) -> Thing | None:
+        """Return the thing that a token belongs to."""
+        if token in self.things:
+            return self.things[token]
+        mention = self.found.at(token)
+        return None if mention is None else self.things.get(mention.head)
 
 
 class Scene:
@@ -43,60 +54,65 @@ class Scene:
         episode: What is read.
         lower: What tier 0 found in it.
         identity: Who "I" is.
-        schema: Types and classes.
-        lexicon: Of that schema.
+        chooser: Decides what phrases mean.
     """
 
-    def __init__(
-        self, episode: Episode, lower: Extraction, identity: Identity, schema: Schema, lexicon: Lexicon
-    ) -> None:
+    def __init__(self, episode: Episode, lower: Extraction, identity: Identity, chooser: Chooser) -> None:
         self._episode = episode
-        self._classes = schema.classes
-        self._lexicon = lexicon
-        self.cast = Cast(episode, identity, lower.entities)
+        self._chooser = chooser
+        self._opening = True
         self._stated: list[tuple[Thing, Thing, Relation]] = []
+        self.cast = Cast(episode, identity, lower.entities)
 
     def read(self, block: Block, doc: Any) -> None:
         """Read one block."""
-        stated = dates.find(block.text, self._episode.occurred_at)
-        found = mentions(doc, block, stated)
-        things = self._things(doc, block, found)
-        when = _dates_by_verb(doc, stated)
-        if block.label and self._labelled(block, doc, found, things):
+        stated = [date for date in dates.find(block.text, self._episode.occurred_at) if not _modifies(doc, date)]
+        reading = Reading(block, doc, mentions(doc, block, stated), {}, _dates_by_verb(doc, stated))
+        self._recognise(reading)
+        if (block.label and self._property(reading)) or block.open_task:
             return
-        if block.open_task:
-            return
-        for group in _together(candidates(doc)):
-            self._state(group, doc, block, found, things, when)
+        for group in _by_verb(candidates(doc)):
+            self._state(group, reading)
 
-    def _things(self, doc: Any, block: Block, found: Found) -> dict[int, Thing]:
-        """Return the thing at each mention's head token."""
-        things: dict[int, Thing] = {}
-        for mention in found.all:
-            head = doc[mention.head]
-            subject = head.dep_ in ("nsubj", "nsubjpass") or (
-                head.dep_ == "conj" and head.head.dep_ in ("nsubj", "nsubjpass")
-            )
+    def _recognise(self, reading: Reading) -> None:
+        """Put the thing at each mention's head token."""
+        doc, things = reading.doc, reading.things
+        for mention in reading.found.all:
+            subject = is_subject(doc[mention.head])
             thing = None
             if mention.kind == "self":
                 thing = self.cast.me
             elif mention.kind == "we":
                 thing = self._we(doc, mention)
             elif mention.kind == "pronoun":
-                thing = self._pronoun(doc, block, mention, things)
+                thing = self._pronoun(reading, mention)
                 if thing is not None:
                     self.cast.spoken(thing, subject=subject)
-            elif mention.strength > 0 and (mention.kind != "role"):
-                span = block.source(*_chars(doc, mention.start, mention.end))
+            elif mention.strength > 0 and mention.kind != "role":
+                last = doc[mention.end - 1]
+                span = reading.block.source(doc[mention.start].idx, last.idx + len(last.text))
                 thing = self.cast.named(mention, span, subject=subject)
             if thing is not None:
                 things[mention.head] = thing
-        for mention in found.all:
+        self._define(reading)
+        for mention in reading.found.all:
             if mention.kind == "role" or (mention.mine == "my" and mention.head not in things):
                 named = [c.i for c in doc[mention.head].children if c.dep_ == "appos" and c.i in things]
                 if named:
                     things[mention.head] = things[named[0]]
-        return things
+
+    def _define(self, reading: Reading) -> None:
+        """Read a note's opening phrase without a verb as what its topic is: `My physiotherapist, at the clinic`."""
+        opening, self._opening = self._opening, False
+        topic = self.cast.topic
+        if not opening or topic is None or reading.block.kind != "paragraph" or self._episode.heading[1:]:
+            return
+        root = next((token for token in reading.doc if token.head.i == token.i), None)
+        mention = reading.found.at(root.i) if root is not None and root.tag_ in ("NN", "NNS") else None
+        if mention is not None and not mention.linked and mention.kind in ("noun", "role"):
+            reading.things[mention.head] = topic
+            if mention.kind == "role":
+                topic.vote("Person", 0.6)
 
     def _we(self, doc: Any, mention: Mention) -> Thing | None:
         """`We` is the repository in its commits, what the note is about in a note on a group; else left open."""
@@ -105,206 +121,104 @@ class Scene:
         topic = self.cast.topic
         if topic is not None and topic.votes and topic.type in ("Organization", "Artifact"):
             return topic
-        verb = lemma(governor(doc[mention.head]).lower_)
-        return self.cast.me if verb in ("meet", "talk", "speak", "have", "visit", "catch") else None
+        return self.cast.me if lemma(governor(doc[mention.head]).lower_) in _MEETING else None
 
-    def _pronoun(self, doc: Any, block: Block, mention: Mention, things: dict[int, Thing]) -> Thing | None:
-        if block.implied and mention.start == 0:
+    def _pronoun(self, reading: Reading, mention: Mention) -> Thing | None:
+        if reading.block.implied and mention.start == 0:
             return self.cast.commit or self.cast.topic
+        doc = reading.doc
         clause = governor(doc[mention.head]).i
-        beside = [thing for at, thing in things.items() if governor(doc[at]).i == clause and at != mention.head]
+        beside = [thing for at, thing in reading.things.items() if governor(doc[at]).i == clause and at != mention.head]
         return self.cast.pronoun(mention.name, beside, opens=mention.start == 0)
 
-    def _labelled(self, block: Block, doc: Any, found: Found, things: dict[int, Thing]) -> bool:
+    def _property(self, reading: Reading) -> bool:
         """Read `Owner: Priya Raman` in a note: a property of what the note is about."""
-        matches = self._lexicon.property(block.label)
-        if not matches or self.cast.topic is None or len(block.text.split()) > 10:
+        topic, block = self.cast.topic, reading.block
+        matches = self._chooser.lexicon.property(block.label)
+        if not matches or topic is None or len(block.text.split()) > 10:
             return False
-        names = [m for m in found.all if m.kind in ("name", "noun") and m.strength >= STRONG and m.head in things]
-        for mention in names:
-            thing = things[mention.head]
-            fitting = [m for m in matches if self._fit(m, self.cast.topic, thing) > 0]
-            if fitting and thing is not self.cast.topic:
-                self._keep(fitting[0], self.cast.topic, thing, block.label.lower(), doc[:], block, (None, None), 0.85)
+        names = [m for m in reading.found.all if m.kind in ("name", "noun") and m.strength >= STRONG]
+        for thing in (reading.things[m.head] for m in names if m.head in reading.things):
+            fitting = [match for match in matches if self._chooser.fit(match, topic, thing) > 0]
+            if fitting and thing is not topic:
+                self._keep(
+                    Option(_NOTHING, topic, thing, ()),
+                    fitting[0],
+                    block.label.lower(),
+                    reading,
+                    valid=_NO_DATES,
+                    weight=LABEL,
+                )
         return bool(names)
 
-    def _state(
-        self,
-        group: Sequence[Candidate],
-        doc: Any,
-        block: Block,
-        found: Found,
-        things: dict[int, Thing],
-        when: dict[int, list[Stated]],
-    ) -> None:
-        """State what a group of candidates says; those of `from A to B` choose their class together."""
-        options: list[tuple[Candidate, Thing, Thing, list[tuple[Match, float]]]] = []
+    def _state(self, group: Sequence[Candidate], reading: Reading) -> None:
+        """State what the candidates of one verb say."""
+        options = []
         for candidate in group:
-            left, right = self._end(candidate.left, doc, found, things), self._end(candidate.right, doc, found, things)
-            if left is None or right is None or left is right:
-                continue
-            options.append((candidate, left, right, self._matches(candidate, left, right)))
-        best: dict[str, float] = {}
-        for _, _, _, matches in options:
-            for phrase_class in {match.phrase_class for match, _ in matches}:
-                best[phrase_class] = best.get(phrase_class, 0.0) + max(
-                    s for m, s in matches if m.phrase_class == phrase_class
-                )
-        for candidate, left, right, matches in options:
-            if not matches:
-                continue
-            order = {match.phrase_class: index for index, (match, _) in reversed(list(enumerate(matches)))}
-            match, score = max(
-                matches, key=lambda pair: (round(best[pair[0].phrase_class], 3), -order[pair[0].phrase_class])
-            )
-            if candidate.ends:
-                match = replace(match, ends=True)
-            verb = doc[candidate.verb]
-            weight = BASE * score * candidate.weight * self._doubt(candidate, doc, found, left, right)
-            dated = when.get(candidate.verb) or when.get(governor(verb).i, [])
+            left, right = reading.at(candidate.left), reading.at(candidate.right)
+            if left is not None and right is not None and left is not right:
+                options.append(self._chooser.option(candidate, left, right, reading.things.get(candidate.via)))
+        for option, match, score in choose(options):
+            candidate = option.candidate
+            meant = replace(match, ends=True) if candidate.ends else match
+            dated = reading.when.get(candidate.verb) or reading.when.get(governor(reading.doc[candidate.verb]).i, [])
+            weight = BASE * score * candidate.weight * self._doubt(option, reading)
             if candidate.ahead and not dated:
-                weight *= 0.5
-            span = _valid(dated, ends=match.ends)
-            phrase = next(
-                p
-                for p in candidate.phrases
-                if any(m == match or m.phrase == match.phrase for m in self._lexicon.find(p))
-            )
-            kept = self._keep(match, left, right, phrase, verb.sent, block, span, weight)
-            if kept:
-                self._instead(candidate, match, left, doc, block, found, things, span, weight)
+                weight *= UNDATED_FUTURE
+            valid = _valid(dated, ends=meant.ends)
+            if self._keep(option, meant, _shown(candidate, meant), reading, valid=valid, weight=weight):
+                self._instead(option, meant, reading, valid, weight)
 
-    def _end(self, token: int, doc: Any, found: Found, things: dict[int, Thing]) -> Thing | None:
-        if token in things:
-            return things[token]
-        mention = found.at(token)
-        if mention is None:
-            return None
-        return things.get(mention.head)
-
-    def _matches(self, candidate: Candidate, left: Thing, right: Thing) -> list[tuple[Match, float]]:
-        floor = REPAIRED if candidate.strict else SURE
-        scored: dict[tuple[str, int, bool], tuple[Match, float]] = {}
-        for phrase in candidate.phrases:
-            for match in self._lexicon.find(phrase):
-                if match.score < floor and not (
-                    candidate.strict
-                    and match.score >= SURE
-                    and " " in match.phrase
-                    and len(phrase.split()) > 2
-                    and phrase.split()[1] not in ("was", "were")
-                ):
-                    continue
-                score = match.score * self._fit(match, left, right) * self._kind(match, phrase, left, right)
-                if score >= FLOOR and self._allowed(match, left, right):
-                    key = (match.phrase_class, match.direction, match.ends)
-                    if key not in scored or scored[key][1] < score:
-                        scored[key] = (match, score)
-        return sorted(scored.values(), key=lambda pair: -pair[1])
-
-    def _fit(self, match: Match, left: Thing, right: Thing) -> float:
-        known = self._classes[match.phrase_class]
-        head, tail = (left, right) if match.direction == 1 else (right, left)
-        return _type_fit(head, known.heads) * _type_fit(tail, known.tails)
-
-    def _kind(self, match: Match, phrase: str, left: Thing, right: Thing) -> float:
-        """Weigh a class by the kind of tool: a system moves *to* a database in another sense than to a platform."""
-        kinds = _KIND_OF_CLASS.get(match.phrase_class)
-        words = [lemma(word) for word in phrase.split()]
-        if kinds is None or not (_MOVES.intersection(words) or words[0] == "run" or words[:2] == ["be", "run"]):
-            return 1.0
-        tail = right if match.direction == 1 else left
-        if tail.technical:
-            return 1.0 if tail.technical in kinds else 0.6
-        if tail.type in ("Place", "Organization"):
-            return 1.0
-        unknown = "hosting" if "run" in words else "dependency"
-        return 1.0 if match.phrase_class == unknown else 0.7
-
-    @staticmethod
-    def _allowed(match: Match, left: Thing, right: Thing) -> bool:
-        """Say whether both ends are good enough for the class."""
-        weak = [thing for thing in (left, right) if thing.strength < 0.6]
-        if len(weak) == 2:
-            return False
-        if weak and (match.phrase_class not in _ANY_NOUN or match.score < REPAIRED):
-            return False
-        return not (
-            match.phrase_class in ("component", "ownership")
-            and match.phrase in ("has", "includes")
-            and any(t.strength < STRONG for t in (left, right))
-        )
-
-    def _doubt(self, candidate: Candidate, doc: Any, found: Found, left: Thing, right: Thing) -> float:
+    def _doubt(self, option: Option, reading: Reading) -> float:
         factor = 1.0
-        for token, thing in ((candidate.left, left), (candidate.right, right)):
-            mention = found.at(token)
+        for token, thing in ((option.candidate.left, option.left), (option.candidate.right, option.right)):
+            mention = reading.found.at(token)
             if mention is not None and mention.kind == "pronoun":
                 factor *= TOPIC if mention.start == 0 and thing is self.cast.topic else PRONOUN
-            if thing.strength < 0.6:
+            if thing.strength < KNOWN:
                 factor *= WEAK
         return factor
 
     def _instead(
-        self,
-        candidate: Candidate,
-        match: Match,
-        left: Thing,
-        doc: Any,
-        block: Block,
-        found: Found,
-        things: dict[int, Thing],
-        span: tuple[str | None, str | None],
-        weight: float,
+        self, option: Option, match: Match, reading: Reading, valid: tuple[str | None, str | None], weight: float
     ) -> None:
-        """Read `… instead of MySQL` behind a statement's right end: the left end no longer has that one."""
-        mention = found.at(candidate.right)
+        """Read `... instead of MySQL` behind a statement's right end: the left end no longer has that one."""
+        mention = reading.found.at(option.candidate.right)
         if mention is None or match.ends or match.direction != 1:
             return
-        after = [token.lower_ for token in doc[mention.end : mention.end + 4] if token.text != ","]
-        if after[:2] not in (["instead", "of"], ["rather", "than"], ["in", "place"]):
+        after = [token.lower_ for token in reading.doc[mention.end : mention.end + 4] if token.text != ","]
+        if after[:2] not in (["instead", "of"], ["rather", "than"]):
             return
-        other = next((m for m in found.all if mention.end < m.start <= mention.end + 6 and m.head in things), None)
-        if other is not None and things[other.head] is not left:
-            ended = replace(match, ends=True)
-            self._keep(
-                ended,
-                left,
-                things[other.head],
-                "no longer " + match.phrase,
-                doc[candidate.verb].sent,
-                block,
-                (None, span[0]),
-                weight,
-            )
+        following = (m for m in reading.found.all if mention.end < m.start <= mention.end + 6)
+        other = next((reading.things[m.head] for m in following if m.head in reading.things), None)
+        if other is not None and other is not option.left:
+            ended = replace(option, right=other)
+            phrase = f"no longer {match.phrase}"
+            self._keep(ended, replace(match, ends=True), phrase, reading, valid=(None, valid[0]), weight=weight)
 
     def _keep(
         self,
+        option: Option,
         match: Match,
-        left: Thing,
-        right: Thing,
         phrase: str,
-        sentence: Any,
-        block: Block,
+        reading: Reading,
+        *,
         valid: tuple[str | None, str | None],
         weight: float,
     ) -> bool:
-        if weight < FLOOR or left is right:
+        """Keep a statement that is sure enough, with the sentence it stands in as its quote."""
+        if weight < FLOOR:
             return False
-        head, tail = (left, right) if match.direction == 1 else (right, left)
-        known = self._classes[match.phrase_class]
-        for thing, declared in ((head, known.heads), (tail, known.tails)):
-            thing.used = True
-            if len(declared) == 1 or (declared and thing.type not in declared):
-                thing.vote(declared[0], 0.3)
-        start, end = block.source(sentence.start_char, sentence.end_char)
+        head, tail = (option.left, option.right) if match.direction == 1 else (option.right, option.left)
+        self._chooser.settle(match, head, tail)
+        head.used = tail.used = True
+        sentence = reading.doc[:] if option.candidate is _NOTHING else reading.doc[option.candidate.verb].sent
+        start, end = reading.block.source(sentence.start_char, sentence.end_char)
         relation = Relation(
             head="",
             relation=match.relation,
             tail="",
-            phrase=phrase.removeprefix("was ")
-            if match.direction == 1 and phrase.startswith("was ") and not phrase.endswith(" by")
-            else phrase,
+            phrase=phrase,
             phrase_class=match.phrase_class,
             quote=self._episode.text[start:end],
             span=(start, end),
@@ -323,20 +237,11 @@ class Scene:
         ids: dict[int, str] = {}
         for thing in self.cast.kept():
             if thing.lower is not None:
-                entity = replace(thing.lower)
-                if entity.type == "Concept":
-                    entity.type = thing.type
+                kind = thing.type if thing.lower.type == "Concept" else thing.lower.type
+                entity = replace(thing.lower, type=kind, keys=thing.keys)
             else:
-                entity = Entity(
-                    f"b{len(ids) + 1}",
-                    thing.name,
-                    thing.type,
-                    thing.keys,
-                    thing.span,
-                    {},
-                    round(min(0.95, 0.5 + 0.45 * thing.strength), 3),
-                    1,
-                )
+                sure = round(min(0.95, 0.5 + 0.45 * thing.strength), 3)
+                entity = Entity(f"b{len(ids) + 1}", thing.name, thing.type, thing.keys, thing.span, {}, sure, 1)
             ids[id(thing)] = entity.id
             result.entities.append(entity)
         best: dict[tuple[str, str, str, bool], Relation] = {}
@@ -351,20 +256,18 @@ class Scene:
         return result
 
 
-def _type_fit(thing: Thing, declared: tuple[str, ...]) -> float:
-    """Return how well the evidence for a thing's type suits what a class declares, 0 where it cannot."""
-    if not declared:
-        return 0.9
-    top = max(thing.votes.values(), default=0.0)
-    if top < 0.25:
-        return 0.0 if declared == ("Person",) and thing.kind == "noun" else 0.85 if "Concept" in declared else 0.75
-    best = max(thing.votes.get(kind, 0.0) for kind in declared)
-    if best <= 0:
-        return 0.0 if top >= 0.5 else 0.4
-    return 0.6 + 0.4 * best / top
+# Stands for the grammar that a `Key: value` line does not have.
+_NOTHING = Candidate(-1, (), -1, -1)
 
 
-def _together(found: Iterator[Candidate]) -> Iterator[list[Candidate]]:
+def _shown(candidate: Candidate, match: Match) -> str:
+    """Return the phrase that a fact shows: as the text has it, a helping `was` only where it turns the meaning."""
+    phrase = candidate.phrases[0]
+    passive = phrase.startswith("was ") and not phrase.endswith(" by")
+    return phrase.removeprefix("was ") if passive and match.direction == 1 else phrase
+
+
+def _by_verb(found: Iterator[Candidate]) -> Iterator[list[Candidate]]:
     """Group candidates of one verb: `moved from A to B` speaks of one relation."""
     group: list[Candidate] = []
     for candidate in found:
@@ -384,28 +287,28 @@ def _dates_by_verb(doc: Any, stated: Sequence[Stated]) -> dict[int, list[Stated]
         if span is not None and len(span):
             found.setdefault(governor(span.root).i, []).append(date)
     for token in doc:
-        if token.dep_ == "conj" and token.tag_.startswith("VB") and token.i not in found and token.head.i in found:
-            if not any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children):
-                found[token.i] = found[token.head.i]
+        joined = token.dep_ == "conj" and token.tag_.startswith("VB")
+        if joined and token.i not in found and token.head.i in found:
+            own = any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
+            found.update({} if own else {token.i: found[token.head.i]})
     return found
+
+
+def _modifies(doc: Any, date: Stated) -> bool:
+    """Say whether a date only tells one thing from another: `the March outage`."""
+    span = doc.char_span(date.start, date.end, alignment_mode="expand")
+    if span is None or len(span) == 0:
+        return True
+    root = span.root
+    return root.dep_ in ("compound", "nmod", "amod") and root.head.i == span.end and root.head.tag_ in _NOUNS
 
 
 def _valid(stated: Sequence[Stated], *, ends: bool) -> tuple[str | None, str | None]:
     """Return (valid_from, valid_to) that dates give a statement."""
     start = end = None
     for date in stated:
-        if date.role == "to" or (ends and date.role == "at"):
+        if date.role == "to" or ends:
             end = end or date.value
-        elif not (ends and date.role == "from"):
-            start = start or date.value
         else:
-            end = end or date.value
+            start = start or date.value
     return start, end
-
-
-def _chars(doc: Any, start: int, end: int) -> tuple[int, int]:
-    last = doc[end - 1]
-    return doc[start].idx, last.idx + len(last.text)
-
-
-_ = ROLES

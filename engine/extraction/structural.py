@@ -1,4 +1,4 @@
-"""Tier 0: what a source states outright – links, tags, properties, authors, files; reads no prose, knows no model.
+"""Tier 0: what a source states outright; links, tags, properties, authors, files; reads no prose, knows no model.
 
 A note's topic is an entity with the note's item id as its key and its title as its name. A commit is an Event with its
 item id as its key, named by its subject line.
@@ -209,7 +209,7 @@ def property_names(value: Json) -> Iterator[tuple[str, bool]]:
         elif (
             re.search(r"[A-Za-z]", inner)
             and "://" not in inner
-            and not inner.lower() in ("true", "false", "yes", "no", "none")
+            and inner.lower() not in ("true", "false", "yes", "no", "none")
         ):
             yield inner.strip(), isinstance(item, list)
 
@@ -219,7 +219,7 @@ def _commit(found: _Found, episode: Episode) -> None:
     name = str(stated.get("repository") or "repository")
     commit = found.entity(episode.title or episode.item.removeprefix("commit:")[:10], "Event", (episode.item,))
     repository = found.entity(name, "Artifact", (f"repo:{name}",))
-    people = [(episode.author_name, list(episode.author_keys))]
+    people: list[tuple[str, Json]] = [(episode.author_name, list(episode.author_keys))]
     people += [(str(p.get("name", "")), p.get("keys")) for p in _mappings(stated.get("co_authors"))]
     for index, (person, keys) in enumerate(people):
         known = tuple(str(key) for key in keys) if isinstance(keys, list) else ()
