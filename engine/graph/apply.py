@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ctxsync.engine import schema as schemas
-from ctxsync.engine.graph import entities, facts, nodes, statements
+from ctxsync.engine.graph import entities, statements
 from ctxsync.engine.graph.facts import Evidence
 from ctxsync.engine.graph.groups import Groups, rules_of
 from ctxsync.engine.graph.identity import Identity
 from ctxsync.engine.graph.items import Items
 from ctxsync.engine.graph.memory import Memory, loads
+from ctxsync.engine.graph.people import People
+from ctxsync.engine.graph.rows import query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import apsw
 
-    from ctxsync.engine.graph.memory import Episode
+    from ctxsync.engine.graph.records import Episode, Node
     from ctxsync.engine.graph.statements import Plan
     from ctxsync.events.store import Event
 
-OWN, OTHERS, PERSON = 2, 1, 3
+OWN, OTHERS = 2, 1
 
 SOURCES = "SELECT name, trust, removed, identity FROM source"
 SET_SOURCE = """
@@ -55,10 +57,6 @@ WHERE s.source = ? AND s.until = (SELECT value FROM meta WHERE key = ?) ORDER BY
 DROP_META = "DELETE FROM meta WHERE key = ?"
 META = "SELECT value FROM meta WHERE key = ?"
 SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
-ADD_VERDICT = "INSERT OR IGNORE INTO verdict (node, kind, value) VALUES (?, ?, ?)"
-DROP_VERDICT = "DELETE FROM verdict WHERE node = ? AND kind = ? AND value = ?"
-DROP_VERDICTS = "DELETE FROM verdict WHERE node = ? AND kind = ?"
-VERDICTS = "SELECT node, kind, value FROM verdict WHERE kind IN ('name', 'type')"
 
 
 class Projector:
@@ -82,14 +80,12 @@ class Projector:
         self.schema = schemas.parse(text) if text else schemas.universal()
         self.groups = Groups(self.memory, rules_of(self.schema, self.learned))
         self.items = Items(self.memory, self.identity, self.hold)
-        self.adopted: dict[str, str] = dict(db.execute(ADOPTED))
+        self.adopted: dict[str, str] = dict(query(db, ADOPTED))
         self.trusts: dict[str, tuple[int, frozenset[str]]] = {}
-        for name, trust, _, identity in db.execute(SOURCES):
+        for name, trust, _, identity in query(db, SOURCES):
             self.trusts[name] = (OWN if trust == "own" else OTHERS, frozenset(loads(identity)["keys"]))
-        self.wanted: dict[str, dict[str, str]] = {"name": {}, "type": {}}
-        for node, kind, value in db.execute(VERDICTS):
-            self.wanted[kind][node] = value
         self._incoming: list[Evidence] = []
+        self.people = People(db, self.memory, self.identity, self._name, self._assert)
         self._handlers: dict[str, Callable[[Event], None]] = {
             "item.observed": self.items.observed,
             "item.sighted": self.items.sighted,
@@ -105,15 +101,7 @@ class Projector:
             "schema.rule_learned": self._rule_learned,
             "episode.extracted": self._extracted,
             "extraction.adopted": self._run_adopted,
-            "fact.asserted": self._asserted,
-            "fact.confirmed": self._asserted,
-            "fact.invalidated": self._invalidated,
-            "fact.corrected": self._corrected,
-            "entity.linked": self._linked,
-            "entity.merged": self._merged,
-            "entity.unmerged": self._unmerged,
-            "entity.renamed": self._renamed,
-            "entity.retyped": self._retyped,
+            **self.people.handlers,
         }
 
     def apply(self, event: Event) -> None:
@@ -135,17 +123,11 @@ class Projector:
             self.groups.place(evidence)
         for id_ in sorted(self.identity.entities):
             entity = memory.entity_at(id_)
-            entities.settle(memory, entity, position, self._decided("name", entity), self._decided("type", entity))
+            entities.settle(
+                memory, entity, position, self.people.decided("name", entity), self.people.decided("type", entity)
+            )
         self.identity.entities.clear()
         self.groups.settle(position)
-
-    def _decided(self, kind: str, entity: Any) -> str:
-        decided = self.wanted[kind]
-        if not decided:
-            return ""
-        texts = [self.memory.node_at(id_).text for id_ in entity.nodes]
-        hits = sorted((text for text in texts if text in decided), key=nodes.rank)
-        return decided[hits[0]] if hits else ""
 
     def flush(self) -> None:
         """Write what waits."""
@@ -198,12 +180,12 @@ class Projector:
             return
         if again and chosen == before:
             if chosen:
-                self._withdraw(episode, position)
+                self._withdraw(episode)
                 self._support(episode, self._plan(episode, chosen), self._trust(episode), new=False)
             return
         if before:
             self._mentions(episode, self._plan(episode, before), position, -1)
-            self._withdraw(episode, position)
+            self._withdraw(episode)
         if chosen:
             plan = self._plan(episode, chosen, payload if chosen == position else None)
             self._mentions(episode, plan, position, 1)
@@ -225,7 +207,7 @@ class Projector:
         rows = self.memory.rows
         if change < 0:
             self.memory.flush()
-            for (rowid,) in self.db.execute(OPEN_MENTIONS, (episode.id,)).fetchall():
+            for (rowid,) in query(self.db, OPEN_MENTIONS, (episode.id,)):
                 rows.add("mention_until", position, rowid)
         for mention in plan.mentions:
             node = self._name(mention, change)
@@ -233,9 +215,9 @@ class Projector:
                 rows.insert(
                     "mention", episode.id, node.id, mention.name, mention.type, mention.start, mention.stop, position
                 )
-            self.identity.mention(episode.scope, episode.source, node, mention.name, mention.type, change)
+            self.identity.mention((episode.scope, episode.source), node, (mention.name, mention.type), change)
 
-    def _name(self, mention: statements.Mention, change: int) -> Any:
+    def _name(self, mention: statements.Mention, change: int) -> Node:
         first, *others = (self.memory.node(text) for text in mention.nodes)
         identity = self.identity
         identity.refer(first, change)
@@ -245,8 +227,8 @@ class Projector:
             identity.tie(first, other, change)
         return first
 
-    def _withdraw(self, episode: Episode, position: int) -> None:
-        for (id_,) in self.db.execute(OPEN_EVIDENCE, (episode.id,)).fetchall():
+    def _withdraw(self, episode: Episode) -> None:
+        for (id_,) in query(self.db, OPEN_EVIDENCE, (episode.id,)):
             evidence = self.groups.by_id(id_)
             self.groups.remove(evidence)
             self.memory.rows.add("evidence_active", 0, evidence.trust, id_)
@@ -255,7 +237,7 @@ class Projector:
         known: dict[str, int] = {}
         if not new:
             self.memory.flush()
-            known = dict(self.db.execute(OLD_EVIDENCE, (episode.id,)))
+            known = dict(query(self.db, OLD_EVIDENCE, (episode.id,)))
         for said in plan.said:
             self._say(said, episode.id, episode.occurred_at, trust, known.get(said.content))
 
@@ -272,9 +254,12 @@ class Projector:
             Evidence(id_, said.content, head.id, *said[2:5], tail.id, said.confidence, *said[11:14], at, trust)
         )
 
+    def _assert(self, said: statements.Said, at: int, trust: int) -> None:
+        self._say(said, None, at, trust)
+
     def _recount(self, sql: str, bindings: tuple[str, ...], position: int, *, again: bool) -> None:
         self.memory.flush()
-        for (text,) in self.db.execute(sql, bindings).fetchall():
+        for (text,) in query(self.db, sql, bindings):
             episode = self.memory.find_episode(text)
             if episode is not None:
                 self._count(episode, position, again=again)
@@ -304,14 +289,14 @@ class Projector:
         self.trusts[name] = after
         self.memory.flush()
         if not removed:
-            for item, place in self.db.execute(REMOVED_SIGHTINGS, (name, f"removed:{name}")).fetchall():
+            for item, place in query(self.db, REMOVED_SIGHTINGS, (name, f"removed:{name}")):
                 self.items.restore(item, name, place, event.position)
             self.db.execute(DROP_META, (f"removed:{name}",))
         else:
             self.db.execute(SET_META, (f"removed:{name}", event.position))
             self.db.execute(CLEAR_PAUSES, (name,))
             self.db.execute(CLEAR_QUARANTINES, (name,))
-            for (item,) in self.db.execute(SIGHTED_ITEMS, (name,)).fetchall():
+            for (item,) in query(self.db, SIGHTED_ITEMS, (name,)):
                 self.items.remove_source(item, name, event.position)
         if before != after:
             self._recount(EPISODES_COUNTED, (name,), event.position, again=True)
@@ -347,90 +332,3 @@ class Projector:
         for name in sorted(changed):
             self.groups.regroup(after, name)
         self.groups.rules = after
-
-    # People
-
-    def _tell(self, event: Event, plan: Plan) -> None:
-        for mention in plan.mentions:
-            node = self._name(mention, 1)
-            if node.kind == nodes.FIRST:
-                scope = node.text[len(nodes.FIRST) + 1 :].rpartition(":")[0]
-                self.identity.mention(scope, event.source, node, mention.name, mention.type, 1)
-        for said in plan.said:
-            self._say(said, None, event.occurred_at, PERSON)
-
-    def _asserted(self, event: Event) -> None:
-        self._tell(event, statements.stated(event.subject, event.payload["statement"], facts.STATES, event.occurred_at))
-
-    def _invalidated(self, event: Event) -> None:
-        payload = event.payload
-        self._tell(
-            event,
-            statements.stated(
-                event.subject, payload["statement"], facts.ENDS, event.occurred_at, valid_to=payload["valid_to"]
-            ),
-        )
-
-    def _corrected(self, event: Event) -> None:
-        payload = event.payload
-        self._tell(event, statements.stated(event.subject, payload["statement"], facts.DENIES, event.occurred_at))
-        if payload.get("correction"):
-            self._tell(event, statements.stated(event.subject, payload["correction"], facts.STATES, event.occurred_at))
-
-    def _linked(self, event: Event) -> None:
-        self._join(event.payload["node"], event.payload["to"])
-
-    def _merged(self, event: Event) -> None:
-        self._join(event.payload["node"], event.payload["into"])
-
-    def _join(self, text: str, other: str) -> None:
-        identity = self.identity
-        if text == other:
-            return
-        node, target = self.memory.node(text), self.memory.node(other)
-        self._reconcile(text, other)
-        if nodes.is_key(text) and nodes.is_key(other):
-            self.db.execute(ADD_VERDICT, (text, "tie", other))
-            identity.tie(node, target, 1)
-            return
-        if nodes.is_key(text):
-            node, target = target, node
-        self.db.execute(DROP_VERDICTS, (node.text, "link"))
-        self.db.execute(ADD_VERDICT, (node.text, "link", target.text))
-        identity.links[node.text] = target.text
-        identity.judge(node)
-
-    def _reconcile(self, text: str, other: str) -> None:
-        for one, two in ((text, other), (other, text)):
-            self.db.execute(DROP_VERDICT, (one, "apart", two))
-            self.identity.apart.get(one, set()).discard(two)
-
-    def _unmerged(self, event: Event) -> None:
-        identity = self.identity
-        text, other = event.payload["node"], event.payload["into"]
-        node, target = self.memory.node(text), self.memory.node(other)
-        for one, two in ((text, other), (other, text)):
-            if self.db.execute("SELECT 1 FROM verdict WHERE node = ? AND kind = 'tie' AND value = ?", (one, two)).get:
-                self.db.execute(DROP_VERDICT, (one, "tie", two))
-                identity.tie(node, target, -1)
-            if identity.links.get(one) == two:
-                del identity.links[one]
-                self.db.execute(DROP_VERDICT, (one, "link", two))
-            self.db.execute(ADD_VERDICT, (one, "apart", two))
-            identity.apart.setdefault(one, set()).add(two)
-        identity.judge(node)
-        identity.judge(target)
-
-    def _renamed(self, event: Event) -> None:
-        self._decide(event.payload["node"], "name", event.payload["name"])
-
-    def _retyped(self, event: Event) -> None:
-        self._decide(event.payload["node"], "type", event.payload["to"])
-
-    def _decide(self, text: str, kind: str, value: str) -> None:
-        self.db.execute(DROP_VERDICTS, (text, kind))
-        self.db.execute(ADD_VERDICT, (text, kind, value))
-        self.wanted[kind][text] = value
-        node = self.memory.node(text)
-        if node.entity:
-            self.identity.entities.add(node.entity)

@@ -9,7 +9,8 @@ from ctxsync.engine.graph import nodes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ctxsync.engine.graph.memory import Entity, Memory, Naming
+    from ctxsync.engine.graph.memory import Memory
+    from ctxsync.engine.graph.records import Entity, Naming
 
 # The type of a naming that says nothing of it: titles, aliases, mailmap names.
 UNTYPED = ""

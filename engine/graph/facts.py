@@ -175,7 +175,8 @@ def _denied(members: list[Member]) -> tuple[list[Member], list[Member]]:
     denials = [k for k in members if k.evidence.mode == DENIES]
     if not denials:
         return members, []
-    kept, gone = [], []
+    kept: list[Member] = []
+    gone: list[Member] = []
     for member in members:
         said = member.evidence
         hit = said.mode == DENIES or any(

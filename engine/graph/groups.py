@@ -14,11 +14,13 @@ import orjson
 from ctxsync.connectors.base import digest
 from ctxsync.engine.graph import facts
 from ctxsync.engine.graph.facts import Evidence, Member, Tally
+from ctxsync.engine.graph.rows import first, query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ctxsync.engine.graph.memory import Fact, Memory
+    from ctxsync.engine.graph.memory import Memory
+    from ctxsync.engine.graph.records import Fact
     from ctxsync.engine.schema import Schema
 
 Key = tuple[int, str, str, int]
@@ -181,20 +183,20 @@ class Groups:
         self.memory.flush()
         found: dict[int, Evidence] = {}
         for id_ in sorted(ids):
-            found.update((row[0], Evidence(*row)) for row in self.memory.db.execute(EVIDENCE_OF_NODE, {"node": id_}))
+            found.update((row[0], Evidence(*row)) for row in query(self.memory.db, EVIDENCE_OF_NODE, {"node": id_}))
         self._locate(found.values())
         return list(found.values())
 
     def of_class(self, phrase_class: str) -> list[Evidence]:
         """Return all evidence of a class that counts."""
         self.memory.flush()
-        found = [Evidence(*row) for row in self.memory.db.execute(EVIDENCE_OF_CLASS, (phrase_class,))]
+        found = [Evidence(*row) for row in query(self.memory.db, EVIDENCE_OF_CLASS, (phrase_class,))]
         self._locate(found)
         return found
 
     def by_id(self, id_: int) -> Evidence:
         """Return evidence that is in the database, and find its group."""
-        found = Evidence(*self.memory.db.execute(EVIDENCE_BY_ID, (id_,)).fetchone())
+        found = Evidence(*first(self.memory.db, EVIDENCE_BY_ID, (id_,)))
         self._locate([found])
         return found
 
@@ -202,7 +204,7 @@ class Groups:
         for one in evidence:
             if one.id in self._home:
                 continue
-            for head, tail in self.memory.db.execute(HOME, (one.id, one.phrase_class)):
+            for head, tail in query(self.memory.db, HOME, (one.id, one.phrase_class)):
                 single = one.phrase_class in self.rules.single
                 self._home[one.id] = (head, one.relation, one.phrase_class, 0 if single else tail)
 
@@ -212,7 +214,7 @@ class Groups:
             found = self._ends[head, relation] = {}
             if not self.memory.complete:
                 heads = orjson.dumps(sorted(self.memory.entity_at(head).nodes)).decode()
-                for row in self.memory.db.execute(ENDS_OF_NODES, (heads, relation)).fetchall():
+                for row in query(self.memory.db, ENDS_OF_NODES, (heads, relation)):
                     one = Evidence(*row)
                     if self._reaches(one):
                         found[one.id] = Member(self.memory.node_at(one.tail).entity, one)
@@ -249,7 +251,7 @@ class Groups:
         if tail:
             texts = [self._fact_id(key, tail)]
         else:
-            texts = [row[0] for row in memory.db.execute(FACTS_OF_GROUP, (head, relation, phrase_class))]
+            texts = [row[0] for row in query(memory.db, FACTS_OF_GROUP, (head, relation, phrase_class))]
         for text in texts:
             fact = memory.find_fact(text)
             if fact is None:
@@ -257,7 +259,7 @@ class Groups:
             group.facts[fact.tail] = fact
             for id_, _ in fact.support:
                 if id_ not in group.members:
-                    one = Evidence(*memory.db.execute(EVIDENCE_BY_ID, (id_,)).fetchone())
+                    one = Evidence(*first(memory.db, EVIDENCE_BY_ID, (id_,)))
                     if one.phrase_class == phrase_class:
                         group.members[id_] = Member(fact.tail, one)
                         self._home[id_] = key

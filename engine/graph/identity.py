@@ -18,15 +18,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.graph import nodes
-from ctxsync.engine.graph.memory import FIRST_NAME, Memory, Node, add_name
+from ctxsync.engine.graph.records import add_name
+from ctxsync.engine.graph.rows import first, query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from ctxsync.engine.graph.memory import Memory
+    from ctxsync.engine.graph.records import Naming, Node
 
 SCOPE_MENTIONS = """
 SELECT m.node, m.name, m.type, count(*) FROM episode AS e JOIN mention AS m ON m.episode = e.id
 WHERE e.scope = ? AND m.until IS NULL GROUP BY m.node, m.name, m.type
 """
+FIRST_NAME = "SELECT scope, normal, source FROM first_name WHERE node = ?"
 VERDICTS = "SELECT node, kind, value FROM verdict"
 Mention = tuple[int, str, str]  # node, name, type
 
@@ -42,7 +47,7 @@ class Identity:
         self.memory = memory
         self.links: dict[str, str] = {}
         self.apart: dict[str, set[str]] = {}
-        for node, kind, value in memory.db.execute(VERDICTS):
+        for node, kind, value in query(memory.db, VERDICTS):
             if kind == "link":
                 self.links[node] = value
             elif kind == "apart":
@@ -84,7 +89,7 @@ class Identity:
         memory = self.memory
         if node.entity:
             entity = memory.entity_at(node.entity)
-            known = add_name(entity, name, type_, node.kind, count, weight)
+            known = add_name(entity, (name, type_, node.kind), count, weight)
             # One more vote for what is shown changes nothing.
             if not known or count < 0 or entity.shown != (name, type_):
                 self.entities.add(node.entity)
@@ -141,12 +146,13 @@ class Identity:
         self._names.add(plain)
         self._keyed.add(node.id)
 
-    def mention(self, scope: str, source: str, node: Node, name: str, type_: str, change: int) -> None:
-        """Note that a scope names a node, or no longer does."""
+    def mention(self, place: tuple[str, str], node: Node, called: Naming, change: int) -> None:
+        """Note that a place (scope, source) names a node, or no longer does."""
+        scope, source = place
         memory = self.memory
         mentions = self._scopes.get(scope)
         if mentions is not None:
-            key = (node.id, name, type_)
+            key = (node.id, *called)
             mentions[key] = mentions.get(key, 0) + change
             if not mentions[key]:
                 del mentions[key]
@@ -227,7 +233,7 @@ class Identity:
 
     def _person(self, plain: str) -> Node | None:
         found = self._reps(self.memory.bearers(plain)) if nodes.is_full(plain) else {}
-        return next(iter(found.values())) if len(found) == 1 else None
+        return _only(found)
 
     def _claimants(self, plain: str, source: str | None = None) -> dict[int, Node]:
         return self._reps({n for n, s in self.memory.claims(plain) if source is None or s == source})
@@ -247,7 +253,7 @@ class Identity:
                         person = self._person(plain) if len(self._claimants(plain)) == 1 else None
                         if person is not None and not self._kept_apart(one, person):
                             people[person.rep] = person
-            self._anchor(node, next(iter(people.values())) if len(people) == 1 else None)
+            self._anchor(node, _only(people))
         # A note that is represented by another key stands behind that key's anchor, not its own.
         for id_ in sorted(todo):
             node = memory.node_at(id_)
@@ -267,10 +273,7 @@ class Identity:
         if link is not None:
             return self.memory.node(link)
         claimants = self._claimants(plain)
-        if claimants:
-            found = next(iter(claimants.values())) if len(claimants) == 1 else None
-        else:
-            found = self._person(plain)
+        found = _only(claimants) if claimants else self._person(plain)
         return None if found is None or self._kept_apart(node, found) else found
 
     def _kept_apart(self, node: Node, other: Node) -> bool:
@@ -356,10 +359,10 @@ class Identity:
             if best is None or nodes.rank(other.text) < nodes.rank(best.text):
                 fits[root.id] = other
         self._watch(node.id, watched)
-        if len(fits) == 1:
-            return next(iter(fits.values()))
-        claimants = {} if fits else self._claimants(plain, source)
-        found = next(iter(claimants.values())) if len(claimants) == 1 else None
+        if fits:
+            return _only(fits)
+        claimants = self._claimants(plain, source)
+        found = _only(claimants)
         return None if found is None or self._kept_apart(node, found) else found
 
     def _fit(self, node: Node, called: str, type_: str) -> Node | None:
@@ -375,14 +378,14 @@ class Identity:
     def _first_name(self, node: int) -> tuple[str, str, str]:
         found = self._first.get(node)
         if found is None:
-            found = self._first[node] = self.memory.db.execute(FIRST_NAME, (node,)).fetchone()
+            found = self._first[node] = first(self.memory.db, FIRST_NAME, (node,))
         return found
 
     def _mentions(self, scope: str) -> dict[Mention, int]:
         found = self._scopes.get(scope)
         if found is None:
             self.memory.flush()
-            rows = self.memory.db.execute(SCOPE_MENTIONS, (scope,))
+            rows = query(self.memory.db, SCOPE_MENTIONS, (scope,))
             found = self._scopes[scope] = {(n, name, t): count for n, name, t, count in rows}
         return found
 
@@ -424,3 +427,8 @@ class Identity:
             node.entity = wanted
             moved.add(id_)
         return moved
+
+
+def _only(found: dict[int, Node]) -> Node | None:
+    """Return what is found when it is found once."""
+    return next(iter(found.values())) if len(found) == 1 else None

@@ -12,13 +12,14 @@ import orjson
 
 from ctxsync.engine.graph import nodes
 from ctxsync.engine.graph.entities import UNTYPED
-from ctxsync.engine.graph.memory import Episode, Item, Memory, Shown
+from ctxsync.engine.graph.records import Episode, Item, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
     from ctxsync.engine.graph.identity import Identity
+    from ctxsync.engine.graph.memory import Memory
     from ctxsync.events.store import Event
 
 
@@ -119,7 +120,15 @@ class Items:
         thread = section.get("thread") or ""
         id_ = rows.last["episode"] = rows.last["episode"] + 1
         at = section["occurred_at"]
-        episode = Episode(id_, section["episode"], item.id, event.source, item.kind, at, thread or item.text)
+        episode = Episode(
+            id_=id_,
+            text=section["episode"],
+            item=item.id,
+            source=event.source,
+            kind=item.kind,
+            occurred_at=at,
+            scope=thread or item.text,
+        )
         episode.author_keys = keys
         node = self.memory.node(min(keys, key=nodes.rank)).id if keys else None
         heading = section.get("heading") or []

@@ -7,134 +7,17 @@ in memory until it is let go (`forget`), and asks the database nothing: `complet
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from ctxsync.engine.graph import nodes
-from ctxsync.engine.graph.facts import Evidence, FactSpan
-from ctxsync.engine.graph.rows import Rows
+from ctxsync.engine.graph.facts import FactSpan
+from ctxsync.engine.graph.records import Entity, Episode, Fact, Item, Node, Shown, add_name
+from ctxsync.engine.graph.rows import Rows, first, query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import apsw
-
-Naming = tuple[str, str]  # a name and a type
-
-
-class Node:
-    """An identity node: see the table of that name. `entity` is 0 while nothing names it; `row` is its identity row."""
-
-    __slots__ = (
-        "anchor",
-        "entity",
-        "evident",
-        "followers",
-        "full",
-        "id",
-        "kind",
-        "names",
-        "refs",
-        "rep",
-        "row",
-        "text",
-        "ties",
-    )
-
-    def __init__(self, id_: int, text: str) -> None:
-        self.id = id_
-        self.text = text
-        self.kind = nodes.kind_of(text)
-        self.refs = 0
-        self.rep = 0
-        self.anchor = 0
-        self.entity = 0
-        self.row = 0
-        self.names: dict[Naming, tuple[int, int]] = {}  # count, weight
-        self.full: dict[str, int] = {}  # full normal names of a person's key, with how many namings have each
-        self.ties: dict[int, int] = {}
-        self.followers: set[int] = set()
-        self.evident = True  # evidence may touch it
-
-
-class Entity:
-    """An entity as it is shown: `names` sums the namings of its nodes; the rest are its open rows."""
-
-    __slots__ = ("id", "key_rows", "name_rows", "names", "nodes", "shown", "shown_row", "text", "touched")
-
-    def __init__(self, id_: int, text: str) -> None:
-        self.id = id_
-        self.text = text
-        self.nodes: set[int] = set()
-        self.touched: set[int] = set()  # nodes that came or went since it was last written
-        self.names: dict[tuple[str, str, str], tuple[int, int]] = {}  # name, type, kind of node
-        self.shown: Naming | None = None
-        self.shown_row = 0
-        self.name_rows: dict[str, int] = {}
-        self.key_rows: dict[int, int] = {}
-
-
-class Episode:
-    """What must be known of an episode to count its extraction; `counted` as in the table."""
-
-    __slots__ = ("author_keys", "counted", "held", "id", "item", "kind", "occurred_at", "scope", "source", "text")
-
-    def __init__(self, id_: int, text: str, item: int, source: str, kind: str, occurred_at: int, scope: str) -> None:
-        self.id = id_
-        self.text = text
-        self.item = item
-        self.source = source
-        self.kind = kind
-        self.occurred_at = occurred_at
-        self.scope = scope
-        self.author_keys: tuple[str, ...] = ()
-        self.held = False
-        self.counted = 0
-
-
-class Shown(NamedTuple):
-    """What a source last showed of an item, and where in the log it did."""
-
-    position: int
-    sections: list[tuple[str, int]]  # episode, line
-    title: str
-    names: list[str]
-    keys: list[str]
-    entries: list[dict[str, Any]]  # of a mailmap
-
-
-class Item:
-    """An item: where it is seen, what each source last showed, and what is held of it (`held`: line and row)."""
-
-    __slots__ = ("about", "flags", "held", "id", "kind", "meta", "replaced_by", "shown", "sightings", "text", "title")
-
-    def __init__(self, id_: int, text: str) -> None:
-        self.id = id_
-        self.text = text
-        self.kind = ""
-        self.title = ""
-        self.meta = "{}"
-        self.flags = "[]"
-        self.replaced_by: str | None = None
-        self.sightings: dict[tuple[str, str], int] = {}
-        self.shown: dict[str, Shown] = {}
-        self.held: dict[str, tuple[int, int]] = {}
-        self.about: frozenset[tuple[str, ...]] = frozenset()
-
-
-class Fact:
-    """A fact with its open rows. `support`: row by evidence and role."""
-
-    __slots__ = ("id", "spans", "support", "tail", "text")
-
-    def __init__(self, id_: int, text: str, tail: int) -> None:
-        self.id = id_
-        self.text = text
-        self.tail = tail
-        self.spans: dict[FactSpan, int] = {}
-        self.support: dict[tuple[int, str], int] = {}
-
 
 NODE_BY_TEXT = "SELECT id, node, refs, rep, anchor FROM node WHERE node = ?"
 NODE_BY_ID = "SELECT id, node, refs, rep, anchor FROM node WHERE id = ?"
@@ -149,7 +32,6 @@ WATCHERS = "SELECT first FROM candidate WHERE node = ?"
 WATCHED = "SELECT node FROM candidate WHERE first = ?"
 FIRSTS_IN = "SELECT node FROM first_name WHERE scope = ?"
 FIRSTS_NAMED = "SELECT node FROM first_name WHERE normal = ?"
-FIRST_NAME = "SELECT scope, normal, source FROM first_name WHERE node = ?"
 ENTITY_BY_TEXT = "SELECT id, entity FROM entity WHERE entity = ?"
 ENTITY_BY_ID = "SELECT id, entity FROM entity WHERE id = ?"
 ENTITY_NODES = "SELECT node FROM identity WHERE entity = ? AND until IS NULL"
@@ -165,7 +47,6 @@ SELECT n.id, k.rowid FROM identity_key AS k JOIN node AS n ON n.node = k.kind ||
 WHERE k.entity = ? AND k.until IS NULL
 """
 ITEM = "SELECT id, kind, title, attributes, flags, replaced_by FROM item WHERE item = ?"
-ITEM_BY_ID = "SELECT item FROM item WHERE id = ?"
 ITEM_SIGHTINGS = "SELECT source, place, rowid FROM sighting WHERE item = ? AND until IS NULL"
 ITEM_SHOWN = "SELECT source, position, body FROM observed WHERE item = ?"
 ITEM_HELD = """
@@ -242,10 +123,10 @@ class Memory:
         self.complete = False
 
     def _column(self, sql: str, value: object) -> list[Any]:
-        return [] if self.complete else [row[0] for row in self.db.execute(sql, (value,))]
+        return [] if self.complete else [row[0] for row in query(self.db, sql, (value,))]
 
     def _pairs(self, sql: str, value: object) -> list[tuple[Any, ...]]:
-        return [] if self.complete else list(self.db.execute(sql, (value,)))
+        return [] if self.complete else query(self.db, sql, (value,))
 
     # Nodes
 
@@ -253,7 +134,7 @@ class Memory:
         """Return a node that was named before, or None."""
         node = self._nodes.get(text)
         if node is None and not self.complete:
-            row = self.db.execute(NODE_BY_TEXT, (text,)).fetchone()
+            row = first(self.db, NODE_BY_TEXT, (text,))
             node = None if row is None else self._load_node(*row)
         return node
 
@@ -270,19 +151,19 @@ class Memory:
     def node_at(self, id_: int) -> Node:
         """Return the node of an id."""
         node = self._node_ids.get(id_)
-        return node or self._load_node(*self.db.execute(NODE_BY_ID, (id_,)).fetchone())
+        return node or self._load_node(*first(self.db, NODE_BY_ID, (id_,)))
 
     def _load_node(self, id_: int, text: str, refs: int, rep: int, anchor: int) -> Node:
         node = self._nodes[text] = self._node_ids[id_] = Node(id_, text)
         node.refs, node.rep, node.anchor = refs, rep, anchor
-        row = self.db.execute(NODE_IDENTITY, (id_,)).fetchone()
+        row = first(self.db, NODE_IDENTITY, (id_,))
         node.row, node.entity = row or (0, 0)
-        for name, type_, count, weight in self.db.execute(NODE_NAMES, (id_,)):
+        for name, type_, count, weight in query(self.db, NODE_NAMES, (id_,)):
             node.names[name, type_] = (count, weight)
             plain = nodes.normal(name)
             if nodes.is_person_kind(node.kind) and nodes.is_full(plain):
                 node.full[plain] = node.full.get(plain, 0) + 1
-        node.ties = dict(self.db.execute(NODE_TIES, (id_,)))
+        node.ties = dict(query(self.db, NODE_TIES, (id_,)))
         node.followers = set(self._column(NODE_FOLLOWERS, id_))
         return node
 
@@ -337,7 +218,7 @@ class Memory:
         entity = self._entities.get(text)
         if entity is not None:
             return entity
-        row = None if self.complete else self.db.execute(ENTITY_BY_TEXT, (text,)).fetchone()
+        row = None if self.complete else first(self.db, ENTITY_BY_TEXT, (text,))
         if row is not None:
             return self._load_entity(*row)
         id_ = self.rows.insert("entity", text)
@@ -347,18 +228,18 @@ class Memory:
     def entity_at(self, id_: int) -> Entity:
         """Return the entity of an id."""
         entity = self._entity_ids.get(id_)
-        return entity or self._load_entity(*self.db.execute(ENTITY_BY_ID, (id_,)).fetchone())
+        return entity or self._load_entity(*first(self.db, ENTITY_BY_ID, (id_,)))
 
     def _load_entity(self, id_: int, text: str) -> Entity:
         entity = self._entities[text] = self._entity_ids[id_] = Entity(id_, text)
-        row = self.db.execute(ENTITY_SHOWN, (id_,)).fetchone()
+        row = first(self.db, ENTITY_SHOWN, (id_,))
         if row is not None:
             entity.shown_row, entity.shown = row[0], (row[1], row[2])
         entity.nodes = set(self._column(ENTITY_NODES, id_))
-        for name, type_, kind, count, weight in self.db.execute(ENTITY_NAMINGS, (id_,)):
+        for name, type_, kind, count, weight in query(self.db, ENTITY_NAMINGS, (id_,)):
             entity.names[name, type_, kind] = (count, weight)
-        entity.name_rows = dict(self.db.execute(ENTITY_NAMES, (id_,)))
-        entity.key_rows = dict(self.db.execute(ENTITY_KEYS, (id_,)))
+        entity.name_rows = dict(query(self.db, ENTITY_NAMES, (id_,)))
+        entity.key_rows = dict(query(self.db, ENTITY_KEYS, (id_,)))
         return entity
 
     @staticmethod
@@ -366,7 +247,7 @@ class Memory:
         """Add a node's namings to its entity's, or take them away (`sign` -1)."""
         kind = node.kind
         for (name, type_), (count, weight) in node.names.items():
-            add_name(entity, name, type_, kind, sign * count, sign * weight)
+            add_name(entity, (name, type_, kind), sign * count, sign * weight)
 
     # Items and episodes
 
@@ -375,31 +256,30 @@ class Memory:
         item = self._items.get(text)
         if item is not None:
             return item
-        row = None if self.complete else self.db.execute(ITEM, (text,)).fetchone()
+        row = None if self.complete else first(self.db, ITEM, (text,))
         if row is None:
             id_ = self.rows.last["item"] = self.rows.last["item"] + 1
             item = self._items[text] = Item(id_, text)
             return item
         item = self._items[text] = Item(row[0], text)
         _, item.kind, item.title, item.meta, item.flags, item.replaced_by = row
-        item.sightings = {(s, p): r for s, p, r in self.db.execute(ITEM_SIGHTINGS, (item.id,))}
-        for source, position, body in self.db.execute(ITEM_SHOWN, (item.id,)):
+        item.sightings = {(s, p): r for s, p, r in query(self.db, ITEM_SIGHTINGS, (item.id,))}
+        for source, position, body in query(self.db, ITEM_SHOWN, (item.id,)):
             item.shown[source] = Shown(position, *loads(body))
-        item.held = {e: (line, r) for e, line, r in self.db.execute(ITEM_HELD, (item.id,))}
+        item.held = {e: (line, r) for e, line, r in query(self.db, ITEM_HELD, (item.id,))}
         return item
-
-    def item_at(self, id_: int) -> Item:
-        """Return the item of an id."""
-        return self.item(self.db.execute(ITEM_BY_ID, (id_,)).get)
 
     def find_episode(self, text: str) -> Episode | None:
         """Return an episode that was observed, or None."""
         episode = self._episodes.get(text)
         if episode is None and not self.complete:
-            row = self.db.execute(EPISODE, (text,)).fetchone()
+            row = first(self.db, EPISODE, (text,))
             if row is not None:
-                episode = self._episodes[text] = Episode(*row[:2], *row[2:7])
-                episode.author_keys, episode.counted, episode.held = tuple(loads(row[7])), row[8], bool(row[9])
+                id_, _, item, source, kind, at, scope, keys, counted, held = row
+                episode = self._episodes[text] = Episode(
+                    id_=id_, text=text, item=item, source=source, kind=kind, occurred_at=at, scope=scope
+                )
+                episode.author_keys, episode.counted, episode.held = tuple(loads(keys)), counted, bool(held)
         return episode
 
     def remember(self, episode: Episode) -> None:
@@ -410,7 +290,7 @@ class Memory:
         """Return the extractions of an episode as (run, tier, position), in log order."""
         found = self._runs.get(episode)
         if found is None:
-            found = self._runs[episode] = self._pairs(RUNS, episode)  # type: ignore[assignment]
+            found = self._runs[episode] = [(run, tier, at) for run, tier, at in self._pairs(RUNS, episode)]
         return found
 
     # Facts
@@ -419,12 +299,12 @@ class Memory:
         """Return a fact that was stated before, or None."""
         fact = self._facts.get(text)
         if fact is None and not self.complete and text not in self._facts:
-            row = self.db.execute(FACT, (text,)).fetchone()
+            row = first(self.db, FACT, (text,))
             if row is not None:
                 fact = Fact(row[0], text, row[1])
-                for phrase, start, end, confidence, by, reason, rowid in self.db.execute(FACT_SPANS, (fact.id,)):
+                for phrase, start, end, confidence, by, reason, rowid in query(self.db, FACT_SPANS, (fact.id,)):
                     fact.spans[FactSpan(fact.tail, phrase, start, end, confidence, by, reason)] = rowid
-                fact.support = {(e, role): r for e, role, r in self.db.execute(FACT_SUPPORT, (fact.id,))}
+                fact.support = {(e, role): r for e, role, r in query(self.db, FACT_SUPPORT, (fact.id,))}
             self._facts[text] = fact
         return fact
 
@@ -435,15 +315,3 @@ class Memory:
             id_ = self.rows.insert("fact", text, head, relation, phrase_class, tail)
             fact = self._facts[text] = Fact(id_, text, tail)
         return fact
-
-
-def add_name(entity: Entity, name: str, type_: str, kind: str, count: int, weight: int) -> bool:
-    """Change how often an entity is called something; say whether it was before."""
-    key = (name, type_, kind)
-    old = entity.names.get(key, (0, 0))
-    new = (old[0] + count, old[1] + weight)
-    if new[0]:
-        entity.names[key] = new
-    else:
-        entity.names.pop(key, None)
-    return old[0] > 0

@@ -85,6 +85,16 @@ STATEMENTS: Final = {
 PAIRS: Final = {f"{name}_gone": name for name in ("naming", "tie", "bearer", "claim", "candidate")}
 
 
+def query(db: apsw.Connection, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement."""
+    return db.execute(sql, bindings).fetchall()
+
+
+def first(db: apsw.Connection, sql: str, bindings: Any = ()) -> Any:
+    """Return the first row of a statement, or None."""
+    return db.execute(sql, bindings).fetchone()
+
+
 class Rows:
     """The rows not yet written, by statement, and the row ids given out.
 

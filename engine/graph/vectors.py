@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from ctxsync.engine.graph.rows import query
 from ctxsync.engine.graph.store import translated
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _pages(db: apsw.Connection, have: set[int]) -> Iterator[tuple[list[int], lis
     """Yield episode rows and texts of held passages without a vector, some at a time."""
     last = 0
     while True:
-        rows = db.execute(HELD, (last, PAGE)).fetchall()
+        rows = query(db, HELD, (last, PAGE))
         if not rows:
             return
         last = rows[-1][0]

@@ -56,9 +56,14 @@ def said(events):
             local[one["id"]] = min(keys, key=nodes.rank)
             mentions.append((frozenset(keys), one["name"], one["type"], scope, source))
         settings = trust.get(source, {"trust": "others", "identity_keys": []})
-        mine = item.startswith("commit:") and set(settings["identity_keys"]) & set((section["author"] or {}).get("keys", ()))
+        mine = item.startswith("commit:") and set(settings["identity_keys"]) & set(
+            (section["author"] or {}).get("keys", ())
+        )
         own = settings["trust"] == "own" or mine
-        statements += [(id_, local[r["head"]], local[r["tail"]], r, section["occurred_at"], 2 if own else 1) for r in run["relations"]]
+        statements += [
+            (id_, local[r["head"]], local[r["tail"]], r, section["occurred_at"], 2 if own else 1)
+            for r in run["relations"]
+        ]
     return mentions, statements, versions
 
 
@@ -66,7 +71,12 @@ def identities(mentions, versions):
     """Return a function from node to the node that represents its entity."""
     notes = [(s, v) for s, v in versions if v["kind"] == "note"]
     groups = [set(m[0]) for m in mentions] + [{v["item"], *v["keys"]} for _, v in notes]
-    groups += [{f"email:{x['email']}", f"email:{x['old_email']}"} for _, v in versions if v["kind"] == "mailmap" for x in v["attributes"]["entries"]]
+    groups += [
+        {f"email:{x['email']}", f"email:{x['old_email']}"}
+        for _, v in versions
+        if v["kind"] == "mailmap"
+        for x in v["attributes"]["entries"]
+    ]
     united: list[set[str]] = []
     for group in groups:
         joined = [k for k in united if k & group]
@@ -74,7 +84,12 @@ def identities(mentions, versions):
     rep = {node: min(g, key=nodes.rank) for g in united for node in g}
     bears, claims = {}, {}
     named = [(min(m[0], key=nodes.rank), m[1]) for m in mentions]
-    named += [(f"email:{x['email']}", x["name"]) for _, v in versions if v["kind"] == "mailmap" for x in v["attributes"]["entries"]]
+    named += [
+        (f"email:{x['email']}", x["name"])
+        for _, v in versions
+        if v["kind"] == "mailmap"
+        for x in v["attributes"]["entries"]
+    ]
     for node, name in named:
         if nodes.is_person_kind(nodes.kind_of(node)) and " " in nodes.normal(name):
             bears.setdefault(nodes.normal(name), set()).add(rep[node])
@@ -105,8 +120,11 @@ def identities(mentions, versions):
         for keys, called, type_, where, _ in mentions:
             other = min(keys, key=nodes.rank)
             kind, to = nodes.kind_of(other), settled(other)
-            fit = kind == "note" or nodes.is_person_kind(kind) or (kind == "name" and (
-                (type_ == "Person" and " " in nodes.normal(called)) or to != other))
+            fit = (
+                kind == "note"
+                or nodes.is_person_kind(kind)
+                or (kind == "name" and ((type_ == "Person" and " " in nodes.normal(called)) or to != other))
+            )
             if where == scope and fit and nodes.normal(called).split()[0] == name:
                 fits.add(to)
         if not fits:
@@ -122,7 +140,7 @@ def facts(events, valid, single=lambda name: name in CLASSES and CLASSES[name].s
     mentions, statements, versions = said(events)
     root = identities(mentions, versions)
     groups, ends = {}, {}
-    for id_, head, tail, r, at, trust in statements:
+    for _, head, tail, r, at, trust in statements:
         one, two, name = nodes.entity_id(root(head)), nodes.entity_id(root(tail)), r["phrase_class"]
         if name in CLASSES and CLASSES[name].symmetric:
             one, two = sorted((one, two))
@@ -137,7 +155,11 @@ def facts(events, valid, single=lambda name: name in CLASSES and CLASSES[name].s
             ends.setdefault((one, r["relation"]), []).append(entry)
     found = set()
     for (head, relation, name), own in groups.items():
-        foreign = [] if name in CLASSES and CLASSES[name].symmetric else [e for e in ends.get((head, relation), ()) if e[7] != name and e[4] in {k[4] for k in own}]
+        foreign = (
+            []
+            if name in CLASSES and CLASSES[name].symmetric
+            else [e for e in ends.get((head, relation), ()) if e[7] != name and e[4] in {k[4] for k in own}]
+        )
         standing: dict[str, list] = {}  # tail: trust, start, end, the end's trust
         for moment, over, _, trust, tail, start, stop, cls in sorted(own + foreign, key=lambda k: k[:4]):
             span = standing.get(tail)
@@ -161,4 +183,3 @@ def facts(events, valid, single=lambda name: name in CLASSES and CLASSES[name].s
             if span[1] <= valid and (span[2] is None or span[2] > valid):
                 found.add((head, relation, name, tail))
     return found
-

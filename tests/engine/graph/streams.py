@@ -57,7 +57,9 @@ def stream(new_log, rng, n):
     sources = ["vault"] if kind == "note" else rng.sample(["code", "fork"], rng.randint(1, 2))
     at = BASE + rng.randint(-400, 400) * DAY + n * 1000
     if kind == "mailmap":
-        entries = [{"name": "Robin Vale", "email": "robin@example.com", "old_name": "", "old_email": "other@example.com"}]
+        entries = [
+            {"name": "Robin Vale", "email": "robin@example.com", "old_name": "", "old_email": "other@example.com"}
+        ]
         log.observe(item, {"": "map"}, kind=kind, source=sources[0], attributes={"entries": entries})
         log.sight(item, source=sources[0])
         if rng.random() < 0.5:
@@ -80,7 +82,7 @@ def stream(new_log, rng, n):
             for k, section in enumerate(log.events[-1].payload["sections"]):
                 section["occurred_at"] += k
                 author and section.update(episode=digest(section["episode"], author["keys"]))
-            known += [s for s in log.events[-1].payload["sections"]]
+            known += list(log.events[-1].payload["sections"])
             if step == 0:
                 log.sight(item, source=source)
         elif action < 0.45:
@@ -110,7 +112,11 @@ def streams(new_log, rng, count):
     found.append(log.events)
     if rng.random() < 0.4:
         log = new_log()
-        log.add("extraction.adopted", {"run": rng.choice(["r0", "r1"]), "source": rng.choice(["", "vault"])}, source="ctxsync")
+        log.add(
+            "extraction.adopted",
+            {"run": rng.choice(["r0", "r1"]), "source": rng.choice(["", "vault"])},
+            source="ctxsync",
+        )
         found.append(log.events)
     return found
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ctxsync.engine.graph import Graph, catch_up, rebuild
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOLDING = """
 SELECT h.entity, f.relation, f.phrase_class, t.entity FROM fact_version AS v JOIN fact AS f ON f.id = v.fact
