@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,6 +41,8 @@ def connect(app: App, source: SourceConfig, request: SyncRequest, now: int) -> C
     Raises:
         ConfigError: No installed connector has that type.
     """
+    from importlib.metadata import entry_points
+
     found = [point for point in entry_points(group=CONNECTORS) if point.name == source.type]
     if not found:
         raise ConfigError(
@@ -207,6 +208,7 @@ def embed(app: App, progress: Callable[[Step], None]) -> int:
 def rebuild(app: App, progress: Callable[[Step], None]) -> dict[str, Any]:
     """Build the graph anew; the caller holds the writer lock. See `App.rebuild`."""
     from ctxsync.engine.graph import projection
+    from ctxsync.status import with_facts
 
     started = time.monotonic()
     with closing(app.store()) as store:
@@ -223,12 +225,6 @@ def rebuild(app: App, progress: Callable[[Step], None]) -> dict[str, Any]:
         "embedded": embedded,
         "seconds": round(time.monotonic() - started, 3),
     }
-
-
-def with_facts(counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return a graph's counts in the shape of DESIGN's `status`: `facts` holds `current` and `all`."""
-    rest = {name: number for name, number in counts.items() if not name.startswith("facts_")}
-    return rest | {"facts": {"current": counts["facts_current"], "all": counts["facts_all"]}}
 
 
 def verify(app: App, progress: Callable[[Step], None], *, deep: bool) -> dict[str, Any]:

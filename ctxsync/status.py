@@ -9,6 +9,8 @@ from ctxsync import runs
 from ctxsync.errors import GraphError, StoreMissing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ctxsync.app import App
     from ctxsync.engine.graph.store import Graph
 
@@ -91,9 +93,13 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
     return found
 
 
-def _counts(graph: Graph) -> dict[str, Any]:
-    from ctxsync.passes import with_facts
+def with_facts(counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return a graph's counts in the shape of DESIGN's `status`: `facts` holds `current` and `all`."""
+    rest = {name: number for name, number in counts.items() if not name.startswith("facts_")}
+    return rest | {"facts": {"current": counts["facts_current"], "all": counts["facts_all"]}}
 
+
+def _counts(graph: Graph) -> dict[str, Any]:
     counts = with_facts(graph.counts())
     return {name: counts[name] for name in ("episodes", "entities", "facts")}
 
