@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ctxsync import runs, spool
-from ctxsync.errors import ConfigError, GraphError, GraphStale, StoreMissing
+from ctxsync.errors import ConfigError, GraphError, GraphStale, StoreCorrupt, StoreMissing
 from ctxsync.sync import (
     WHOLE_SOURCE,
     SourceReport,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ctxsync.config import SourceConfig
     from ctxsync.connectors.base import Connector, Json, Stream
     from ctxsync.engine.extraction.chain import Chain
-    from ctxsync.events.store import EventStore
+    from ctxsync.events.store import EventStore, Verified
     from ctxsync.spool import Hint
 
 CONNECTORS = "ctxsync.connectors"  # entry point group: name is the source type
@@ -234,9 +234,9 @@ def verify(app: App, progress: Callable[[Step], None], *, deep: bool) -> dict[st
     from ctxsync.engine.graph import projection
 
     with closing(app.store()) as store:
-        verified = store.verify(progress=_counting(progress, "verify"))
+        verified = check_chain(store, _counting(progress, "verify"))
         report: dict[str, Any] = {"events": store.count(), "position": store.head()[0], "hash": store.head()[1]}
-        report["erased"] = getattr(verified, "erased", 0)
+        report["erased"] = verified.erased
         try:
             graph = app.graph()
         except GraphError as error:
@@ -253,6 +253,17 @@ def verify(app: App, progress: Callable[[Step], None], *, deep: bool) -> dict[st
                         agrees = (report["state_hash"], graph.position) == (report["rebuilt"], anew.position)
             report["graph"] = "agrees" if agrees else "differs"
     return report
+
+
+def check_chain(store: EventStore, progress: Callable[[int], None] | None = None) -> Verified:
+    """Check the log's hash chain; raises `StoreCorrupt` where it is not in order."""
+    verified = store.verify(progress)
+    if not verified.ok:
+        raise StoreCorrupt(
+            f"The log is damaged at position {verified.broken}: {verified.problem}.",
+            remedy="Restore a backup, or import an export into a new home.",
+        )
+    return verified
 
 
 def standing(app: App, reports: Iterable[SourceReport]) -> dict[str, Any]:
