@@ -13,7 +13,6 @@ from ctxsync.events.envelope import (
     LATEST,
     SALT_SIZE,
     NewEvent,
-    Record,
     canonical,
     chain_hash,
     content_digest,
@@ -78,51 +77,65 @@ def head_of(db: apsw.Connection) -> Head:
     return Head.genesis(db.execute(SELECT_LOG_ID).get) if row is None else Head(*row)
 
 
+class Claim(NamedTuple):
+    """An event to append, and what it would make true."""
+
+    event: NewEvent
+    state: dict[str, str]
+    fingerprint: str
+
+
 class Known:
     """What the log already makes true of the subjects of a batch, kept up with what the batch adds.
 
     Args:
         db: The log.
-        events: The batch.
+        claims: The batch.
     """
 
-    def __init__(self, db: apsw.Connection, events: Sequence[NewEvent]) -> None:
-        self._values: dict[tuple[str, str], dict[str, str]] = {(event.source, event.subject): {} for event in events}
+    def __init__(self, db: apsw.Connection, claims: Sequence[Claim]) -> None:
+        self._values: dict[tuple[str, str], dict[str, str]] = {
+            (claim.event.source, claim.event.subject): {} for claim in claims
+        }
         self._versions: set[tuple[str, str]] = set()
         for source in sorted({source for source, _ in self._values}):
             subjects = canonical([subject for found, subject in self._values if found == source])
             for subject, key, value in db.execute(SELECT_STATES, (source, subjects)):
                 self._values[source, subject][key] = value
-            unseen = [event.subject for event in events if event.source == source and self._first_sight(event)]
+            unseen = [
+                event.subject
+                for event, state, fingerprint in claims
+                if event.source == source
+                and fingerprint
+                and self._values[source, event.subject].keys().isdisjoint(state)
+            ]
             if unseen:
                 for (other,) in db.execute(SELECT_OTHER_SOURCES, (source,)).fetchall():
                     self._versions.update(db.execute(SELECT_VERSIONS, (other, canonical(unseen))))
 
-    def _first_sight(self, event: NewEvent) -> bool:
-        """Say whether the event brings the first version of its subject that its source has shown."""
-        payload = event.payload
-        return payload.fingerprint() != "" and self._values[event.source, event.subject].keys().isdisjoint(
-            payload.state()
-        )
-
-    def add(self, event: NewEvent) -> tuple[int, dict[str, str]] | None:
-        """Take an event of the batch: its seq and the state it sets; None when it says nothing new.
+    def add(self, claim: Claim) -> tuple[int, dict[str, str]] | None:
+        """Take an event of the batch: its seq and all that it makes true; None when it says nothing new.
 
         It says nothing new when every key of its state has its value already, or when its source sees the subject
         for the first time and any source has said the same of it before.
         """
-        payload, values = event.payload, self._values[event.source, event.subject]
-        state, before = payload.state(), payload.before
-        if state and all(values.get(key, before) == value for key, value in state.items()):
-            return None
-        version = (event.subject, f"version:{payload.fingerprint()}")
-        if version in self._versions and self._first_sight(event):
-            return None
-        state = state_of(payload)
-        if version[1] in state:
-            self._versions.add(version)
+        event, state, fingerprint = claim
+        values, before = self._values[event.source, event.subject], event.payload.before
+        for key, value in state.items():
+            if values.get(key, before) != value:
+                break
+        else:
+            if state:
+                return None
+        if fingerprint:
+            version = f"version:{fingerprint}"
+            if (event.subject, version) in self._versions and values.keys().isdisjoint(state):
+                return None
+            self._versions.add((event.subject, version))
+            state = {**state, version: "seen"}
         seq = int(values.get("seq", "0")) + 1
-        values.update(state, seq=str(seq))
+        values.update(state)
+        values["seq"] = str(seq)
         return seq, state
 
 
@@ -143,38 +156,38 @@ def append_events(
         )
     if not events:
         return [], 0
-    known = Known(db, events)
+    claims = [Claim(event, event.payload.state(), event.payload.fingerprint()) for event in events]
+    known = Known(db, claims)
     recorded_at = max(head.recorded_at, min(clock(), LATEST))
     ids = uuid7s(len(events), recorded_at, head.event_id)
     salts = os.urandom(SALT_SIZE * len(events))
-    records: list[Record] = []
+    rows: list[tuple[object, ...]] = []
     states: list[StateRow] = []
     position, prev_hash = head.position, head.hash
-    for number, event in enumerate(events):
-        new = known.add(event)
+    for number, claim in enumerate(claims):
+        new = known.add(claim)
         if new is None:
             continue
+        seq, state = new
+        event, _, fingerprint = claim
         payload, source, subject, occurred_at = event.payload, event.source, event.subject, event.occurred_at
         if not EARLIEST <= occurred_at <= LATEST:
             raise ValueError(f"occurred_at {occurred_at} of {subject} is no time in the years 1 to 9999, in ms")
-        seq, state = new
-        fingerprint = payload.fingerprint()
         type_, version = payload.type, payload.version
         position += 1
         event_id = next(ids)
         text = payload_text(payload)
         salt = salts[SALT_SIZE * number : SALT_SIZE * (number + 1)]
         digest = content_digest(salt, subject, fingerprint, text)
-        envelope = (position, event_id, source, seq, type_, version, occurred_at, recorded_at)
-        hash_ = chain_hash(prev_hash, digest, envelope)
-        content = (fingerprint, text, salt, digest, prev_hash, hash_)
-        records.append(
-            Record(position, event_id, source, subject, seq, type_, version, occurred_at, recorded_at, *content)
+        hash_ = chain_hash(
+            prev_hash, digest, (position, event_id, source, seq, type_, version, occurred_at, recorded_at)
         )
-        states.extend((source, subject, key, value, position) for key, value in state.items())
+        envelope = (position, event_id, source, subject, seq, type_, version, occurred_at, recorded_at)
+        rows.append((*envelope, fingerprint, text, salt, digest, prev_hash, hash_))
+        states += [(source, subject, key, value, position) for key, value in state.items()]
         prev_hash = hash_
-    insert(db, records, states)
-    return list(range(head.position + 1, position + 1)), len(events) - len(records)
+    insert(db, rows, states)
+    return list(range(head.position + 1, position + 1)), len(events) - len(rows)
 
 
 def payload_text(payload: Payload) -> str:
@@ -195,7 +208,7 @@ def set_log_id(db: apsw.Connection, log_id: str) -> None:
     db.execute(SET_LOG_ID, (log_id,))
 
 
-def insert(db: apsw.Connection, records: Iterable[Record], states: Iterable[StateRow]) -> None:
-    """Store rows that follow the head, and the state that they set."""
-    db.executemany(INSERT_EVENT, records)
+def insert(db: apsw.Connection, rows: Iterable[tuple[object, ...]], states: Iterable[StateRow]) -> None:
+    """Store rows (see `Record`) that follow the head, and the state that they set."""
+    db.executemany(INSERT_EVENT, rows)
     db.executemany(SET_STATE, states)
