@@ -102,7 +102,9 @@ def watched(home: Home, wake: Callable[[], None]) -> Iterator[None]:
 
     class Arrivals(FileSystemEventHandler):
         def on_any_event(self, event: FileSystemEvent) -> None:
-            if event.event_type in ("created", "moved", "closed") and not str(event.dest_path or "").endswith(_TAKEN):
+            name = os.path.basename(os.fsdecode(event.dest_path or event.src_path))  # noqa: PTH119  any bytes
+            whole = not name.startswith(".") and not name.endswith(_TAKEN)
+            if whole and event.event_type in ("created", "moved", "closed"):
                 wake()
 
     place = folder(home)
