@@ -25,15 +25,13 @@ FILES_CAP = 10_000
 _LATEST = 253_402_300_799_000  # the year 9999's last second, the last that RFC 3339 can write
 _DAY = 86_400_000
 _CO_AUTHOR = re.compile(r"^co-authored-by:[ \t]*([^<>\n]*)<([^<>\n]*)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
-_ISSUE = r"(?:[\w.-]{1,100}/[\w.-]{1,100})?#\d{1,9}\b"
-_CLOSES = re.compile(
-    rf"\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?)\b:?[ \t]+({_ISSUE}(?:(?:[ \t]*,[ \t]*|[ \t]+and[ \t]+){_ISSUE})*)",
-    re.IGNORECASE,
-)
-_MENTIONS = re.compile(rf"(?<![\w/&#.-]){_ISSUE}")
+_NUMBER = re.compile(r"#\d{1,9}\b")
+_PROJECT = re.compile(r"(?<![\w/&#.-])[\w.-]{1,100}/[\w.-]{1,100}\Z")
+_CLOSES = re.compile(r"\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?)\b:?[ \t]{1,4}\Z", re.IGNORECASE)
+_AND = re.compile(r"[ \t]*,[ \t]*|[ \t]+and[ \t]+")
 _REVERTS = re.compile(r"\bThis reverts commit ([0-9a-f]{7,64})\b", re.IGNORECASE)
-_IDENT = re.compile(rb"(.*?) ?<([^<>]*)>(?: (-?\d+)(?: [+-]\d+)?)?")
-_ADDRESS = re.compile(rb"[^\s<>@]+@[^\s<>@]+")
+_IDENT = re.compile(r"(.*?) ?<([^<>]*)>(?: (-?\d+)(?: [+-]\d+)?)?")
+_ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")
 # git's iconv has already tried: these are what it may not have. No codec that could make anything but text.
 _CHARSETS = ("iso8859", "cp", "koi8", "mac", "gb", "big5", "euc", "shift_jis", "iso2022", "johab", "tis")
 _BOT = re.compile(r"\[bot\]|^(?:no-?reply|do-?not-?reply)@", re.IGNORECASE)
@@ -58,14 +56,7 @@ class Context:
 
 def is_regular(record: Record) -> bool:
     """Say whether the record says all there is: one that does not is made from the object's own bytes as well."""
-    if not (record.author_time and record.committer_time):
-        return False
-    try:
-        for field in record[2:9]:
-            field.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    return record.is_clean and record.author_time != "" and record.committer_time != ""
 
 
 def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
@@ -79,16 +70,17 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
     flags: set[str] = set()
     charset = _charset(raw)
 
-    def text(data: bytes) -> str:
-        with contextlib.suppress(UnicodeDecodeError):
-            return data.decode()
-        if charset:
+    def text(field: str) -> str:
+        if record.is_clean or field.isascii():
+            return field
+        data = field.encode("utf-8", "surrogateescape")
+        for name in ("utf-8", charset) if charset else ("utf-8",):
             with contextlib.suppress(UnicodeDecodeError):
-                return data.decode(charset)
+                return data.decode(name)
         flags.add("decoded-lossy")
         return data.decode("utf-8", "replace")
 
-    author_raw, committer_raw = (_header(raw, b"author"), _header(raw, b"committer")) if raw else (b"", b"")
+    author_raw, committer_raw = (_header(raw, b"author"), _header(raw, b"committer")) if raw else ("", "")
     name, email, time = _ident(record.author_name, record.author_email, record.author_time, author_raw, flags)
     by, by_email, by_time = _ident(
         record.committer_name, record.committer_email, record.committer_time, committer_raw, flags
@@ -109,11 +101,11 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
         **trailers(message),
     }
     if "ident-malformed" in flags:
-        attributes["raw_author"] = author_raw.decode("utf-8", "replace")
-        attributes["raw_committer"] = committer_raw.decode("utf-8", "replace")
-    if _BOT.search(author.name) or _BOT.search(text(email)):
+        attributes["raw_author"] = author_raw
+        attributes["raw_committer"] = committer_raw
+    if _is_bot(author.name, email):
         attributes["bot"] = True
-    title = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    title = message.lstrip().partition("\n")[0].rstrip()
     if not title:
         flags.add("message-empty")
     occurred_at = _time(time, latest, flags)
@@ -131,16 +123,37 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
 def trailers(message: str) -> dict[str, Json]:
     """Return `co_authors`, `fixes` (issues it closes), `refs` (issues it only mentions) and `reverts`, in order."""
     co_authors: list[Json] = []
-    if "o-authored-by:" in message.lower():
+    if "uthored-" in message or "UTHORED-" in message:
         co_authors = [_as_json(person(name, email)) for name, email in dict.fromkeys(_CO_AUTHOR.findall(message))]
+    fixes, refs = _issues(message) if "#" in message else ({}, {})
+    reverts = dict.fromkeys(_REVERTS.findall(message)) if "reverts commit" in message else {}
+    return {"co_authors": co_authors, "fixes": list(fixes), "refs": list(refs), "reverts": list(reverts)}
+
+
+def _issues(message: str) -> tuple[dict[str, None], dict[str, None]]:
+    """Return the issues that a message closes and those it only mentions, in order of first mention.
+
+    Looks for numbers first and then at what stands before each, so that no text takes more than linear time.
+    """
     fixes: dict[str, None] = {}
     refs: dict[str, None] = {}
-    if "#" in message:
-        for closing in _CLOSES.finditer(message):
-            fixes |= dict.fromkeys(_MENTIONS.findall(closing[1]))
-        refs = {issue: None for issue in _MENTIONS.findall(message) if issue not in fixes}
-    reverts = dict.fromkeys(sha.lower() for sha in _REVERTS.findall(message))
-    return {"co_authors": co_authors, "fixes": list(fixes), "refs": list(refs), "reverts": list(reverts)}
+    closed_until = -1
+    for number in _NUMBER.finditer(message):
+        start = number.start()
+        before = message[start - 1 : start]
+        if before.isalnum() or (before and before in "_/&#.-"):
+            project = _PROJECT.search(message[max(0, start - 202) : start])
+            if project is None:
+                continue
+            start -= len(project[0])
+        issue = message[start : number.end()]
+        goes_on = 0 <= closed_until <= start <= closed_until + 20 and _AND.fullmatch(message, closed_until, start)
+        if goes_on or _CLOSES.search(message, max(0, start - 14), start):
+            fixes[issue] = None
+            closed_until = number.end()
+        else:
+            refs[issue] = None
+    return fixes, {issue: None for issue in refs if issue not in fixes}
 
 
 @lru_cache(maxsize=4096)
@@ -149,6 +162,11 @@ def person(name: str, email: str) -> Person:
     address = email.strip().lower()
     keyed = "@" in address and len(address.split()) == 1
     return Person(name.strip(), (f"email:{address}",) if keyed else ())
+
+
+@lru_cache(maxsize=4096)
+def _is_bot(name: str, email: str) -> bool:
+    return bool(_BOT.search(name) or _BOT.search(email))
 
 
 def _as_json(someone: Person) -> dict[str, Json]:
@@ -164,16 +182,15 @@ def _files(record: Record, context: Context, flags: set[str]) -> dict[str, Json]
         return {"files": [], "file_count": 0}
     files: list[Json] = []
     count = 0
-    parts = iter(record.files.split(b"\0")) if record.files else iter(())
+    parts = iter(record.files.split("\0")) if record.files else iter(())
     for status in parts:
-        letter = chr(status[0])
-        old = next(parts) if letter in "RC" else b""
+        old = next(parts) if status[0] in "RC" else ""
         path = _path(next(parts), flags)
         if context.wanted is not None and not context.wanted(path):
             continue
         count += 1
         if count <= FILES_CAP:
-            file: dict[str, Json] = {"path": path, "status": letter}
+            file: dict[str, Json] = {"path": path, "status": status[0]}
             if old:
                 file["old_path"] = _path(old, flags)
             files.append(file)
@@ -182,16 +199,18 @@ def _files(record: Record, context: Context, flags: set[str]) -> dict[str, Json]
     return {"files": files, "file_count": count}
 
 
-def _path(data: bytes, flags: set[str]) -> str:
-    try:
+def _path(path: str, flags: set[str]) -> str:
+    if path.isascii():
+        return path
+    data = path.encode("utf-8", "surrogateescape")
+    with contextlib.suppress(UnicodeDecodeError):
         return data.decode()
-    except UnicodeDecodeError:
-        flags.add("path-not-utf8")
-        # Escaped, not replaced: two such paths stay two, and the bytes can be read off.
-        return data.decode("utf-8", "backslashreplace")
+    flags.add("path-not-utf8")
+    # Escaped, not replaced: two such paths stay two, and the bytes can be read off.
+    return data.decode("utf-8", "backslashreplace")
 
 
-def _ident(name: bytes, email: bytes, time: bytes, raw: bytes, flags: set[str]) -> tuple[bytes, bytes, bytes]:
+def _ident(name: str, email: str, time: str, raw: str, flags: set[str]) -> tuple[str, str, str]:
     """Return name, e-mail and seconds; from the raw header where git could make nothing of it."""
     if time:
         return name, email, time
@@ -200,35 +219,32 @@ def _ident(name: bytes, email: bytes, time: bytes, raw: bytes, flags: set[str]) 
         return whole[1], whole[2], whole[3]  # git takes no negative seconds; they are no malformed identity
     flags.add("ident-malformed")
     if name or email:
-        return name, email, b""
+        return name, email, ""
     address = _ADDRESS.search(raw)
-    return raw.partition(b"<")[0].strip(), address[0] if address else b"", b""
+    return raw.partition("<")[0].strip(), address[0] if address else "", ""
 
 
-def _time(seconds: bytes, latest: int, flags: set[str]) -> int:
+def _time(seconds: str, latest: int, flags: set[str]) -> int:
     """Return milliseconds within 1970 and `latest` (and a day); later, earlier and missing times are clamped."""
     try:
         value = int(seconds[:20]) * 1000
     except ValueError:
         value = -1
-    if value < 0:
-        flags.add("time-clamped")
-        return 0
-    if value > min(latest + _DAY, _LATEST):
-        flags.add("time-clamped")
-        return latest
-    return value
+    if 0 <= value <= min(latest + _DAY, _LATEST):
+        return value
+    flags.add("time-clamped")
+    return 0 if value < 0 else latest
 
 
-def _header(raw: bytes, name: bytes) -> bytes:
+def _header(raw: bytes, name: bytes) -> str:
     head = raw.partition(b"\n\n")[0]
     found = re.search(rb"^" + name + rb" (.*)$", head, re.MULTILINE)
-    return found[1] if found else b""
+    return found[1].decode("utf-8", "replace") if found else ""
 
 
 def _charset(raw: bytes) -> str:
     """Return the declared charset where Python knows it and it is one that text was ever written in."""
-    declared = _header(raw, b"encoding").decode("ascii", "replace").strip() if raw else ""
+    declared = _header(raw, b"encoding").strip() if raw else ""
     with contextlib.suppress(LookupError, ValueError):
         name = codecs.lookup(declared).name if declared else ""
         return name if name.startswith(_CHARSETS) else ""

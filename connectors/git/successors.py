@@ -87,17 +87,17 @@ def _amended(repository: Repository) -> dict[str, str]:
     return found
 
 
-def _by_author(records: Iterable[Record]) -> dict[tuple[bytes, ...], list[Record]]:
-    found: dict[tuple[bytes, ...], list[Record]] = {}
+def _by_author(records: Iterable[Record]) -> dict[tuple[str, ...], list[Record]]:
+    found: dict[tuple[str, ...], list[Record]] = {}
     for record in records:
         found.setdefault(_author(record), []).append(record)
     return found
 
 
-def _author(record: Record) -> tuple[bytes, ...]:
+def _author(record: Record) -> tuple[str, ...]:
     """Return what amending and rebasing keep."""
     return record.author_name, record.author_email, record.author_time
 
 
-def _subject(record: Record) -> bytes:
-    return record.message.lstrip(b"\n").partition(b"\n")[0]
+def _subject(record: Record) -> str:
+    return record.message.lstrip().partition("\n")[0]

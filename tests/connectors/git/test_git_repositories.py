@@ -294,6 +294,7 @@ def test_a_commit_whose_tree_is_damaged_goes_without_files_and_stops_nobody(repo
     file.unlink()
     changes = reader.read()
     assert reader.commits() == set(order)
+    assert reader.cursor["."]["count"] == 8
     # Both are compared with the tree that is missing.
     damaged = {f"commit:{sha}" for sha in order[3:5]}
     assert {change.place for change in changes if isinstance(change, Quarantined)} == damaged
