@@ -57,10 +57,12 @@ def doctor(
     try:
         config = load_config(home)
     except ConfigError as error:  # a finding like others: the rest is examined all the same
-        findings.append({"check": "config", "ok": False, "message": error.message, "remedy": error.remedy})
+        findings.append(
+            {"check": "config", "ok": False, "level": "error", "message": error.message, "remedy": error.remedy}
+        )
     findings += App(home, config).doctor(chain=chain)
     show({"findings": findings}, render_status.doctor, as_json=as_json)
-    return 0 if all(finding["ok"] for finding in findings) else FAILED
+    return FAILED if any(finding["level"] == "error" for finding in findings) else 0
 
 
 def verify(

@@ -95,30 +95,29 @@ def _batch(ctx: typer.Context, lines: Iterable[str]) -> int:
     now, bad = now_ms(), 0
     for batch in batched(lines):
         read = [_line(line, number, now) for number, line in batch if line.strip()]
-        results = chain.extract([entry for entry in read if not isinstance(entry, dict)])
-        for entry in read:
-            if isinstance(entry, dict):
+        results = chain.extract([episode for _, episode in read if not isinstance(episode, str)])
+        for identity, episode in read:
+            if isinstance(episode, str):
                 bad += 1
-                print_json_line(entry)
+                print_json_line({"id": identity, "error": episode})
             else:
-                result, _ = next(results)
-                print_json_line(shape(result) | {"id": entry.id})
+                print_json_line(shape(next(results)[0]) | {"id": identity})
     if bad:
         sys.stderr.write(f"error: {bad} of the lines could not be read; each has an error in its place.\n")
     return FAILED if bad else 0
 
 
-def _line(line: str, number: int, now: int) -> Episode | dict[str, Any]:
-    """Return the episode of a line, or `{"id", "error"}`."""
+def _line(line: str, number: int, now: int) -> tuple[Any, Episode | str]:
+    """Return the id of a line, as it stands there, and its episode, or why it has none."""
     import orjson
 
     identity: Any = number
     try:
         data = orjson.loads(line.encode("utf-8", "surrogateescape"))
         identity = data.get("id", number) if isinstance(data, dict) else number
-        return _episode({"id": number, **data}, now)
+        return identity, _episode({"id": number, **data}, now)
     except (ValueError, TypeError, KeyError) as error:
-        return {"id": identity, "error": f"line {number}: {type(error).__name__}: {error}"}
+        return identity, f"line {number}: {type(error).__name__}: {error}"
 
 
 def _episode(data: dict[str, Any], now: int) -> Episode:
@@ -130,8 +129,8 @@ def _episode(data: dict[str, Any], now: int) -> Episode:
         raise TypeError("text is not a string")
     return Episode(
         id=str(data["id"]),
-        item=f"log:{data['id']}",
-        kind="log",
+        item=f"text:{data['id']}",
+        kind="text",
         title="",
         text=text.replace("\r\n", "\n"),
         occurred_at=now if said is None else _moment(said, now),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.cli.inert import one_line
@@ -11,6 +12,8 @@ from ctxsync.cli.times import date_words, day_words, is_past, validity_words
 
 if TYPE_CHECKING:
     from ctxsync.cli.output import Out, Part
+    from ctxsync.engine.extraction.lexicon import Lexicon
+    from ctxsync.engine.schema import Schema
 
 DIM = "dim"
 STRONG = "bold"
@@ -65,7 +68,36 @@ _COMMON = frozenset(
 def sentence(fact: dict[str, Any]) -> str:
     """Return a fact as a sentence without its full stop: `Nadia Okoro works at Fennel Labs`."""
     words = fact.get("phrase") or str(fact.get("relation", "")).replace("_", " ")
-    return one_line(f"{fact['head']['name']} {words} {fact['tail']['name']}")
+    head, tail = named(fact["head"]), named(fact["tail"])
+    direction, noun = _reading(words, fact.get("phrase_class") or "")
+    left, right = (head, tail) if direction == 1 else (tail, head)
+    return one_line(f"{left}: {words} {right}" if noun else f"{left} {words} {right}")
+
+
+@cache
+def _reading(phrase: str, phrase_class: str) -> tuple[int, bool]:
+    """Return how a fact's phrase stands between its ends: 1 `head phrase tail`, -1 the other way; and if it is a noun.
+
+    A fact keeps the words of the text: `leads` in "Tomas leads Project Heron" stands in front of that fact's head.
+    """
+    lexicon, schema = _language()
+    known = schema.classes.get(phrase_class)
+    if known is not None and phrase.casefold() in {*known.nouns, *known.inverse_nouns}:
+        return (1 if phrase.casefold() in known.nouns else -1), True
+    return next((match.direction for match in lexicon.find(phrase) if match.phrase_class == phrase_class), 1), False
+
+
+def named(entity: dict[str, Any]) -> str:
+    """Return an entity's name; a commit's, which is its subject line, in quotes."""
+    return f"“{entity['name']}”" if "commit" in (entity.get("keys") or {}) else str(entity["name"])
+
+
+@cache
+def _language() -> tuple[Lexicon, Schema]:
+    from ctxsync.engine.extraction.lexicon import Lexicon
+    from ctxsync.engine.schema import universal
+
+    return Lexicon(universal()), universal()
 
 
 def state_of(fact: dict[str, Any], *, now: int) -> str:
@@ -97,9 +129,9 @@ def fact_line(out: Out, fact: dict[str, Any], *, now: int, indent: int = 0, with
         (sentence(fact), DIM if state else STRONG),
         f", {when}" if when else "",
         (f"  [{state}]" if state else "", PAST),
-        (f"  {confidence(fact)}" if not state and with_id else "", DIM),
         (f"  {short(fact['id'])}" if with_id else "", DIM),
         indent=indent,
+        hang=4,
     )
 
 

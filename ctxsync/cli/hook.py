@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ctxsync.cli.group import Command, Group
-from ctxsync.cli.options import JsonFlag, home_of, show
+from ctxsync.cli.options import JsonFlag, home_of, require_home, show
 
 if TYPE_CHECKING:
     from ctxsync.cli.output import Out
@@ -40,7 +40,9 @@ def install(ctx: typer.Context, repository: Repository = Path(), as_json: JsonFl
     """
     from ctxsync import hooks
 
-    show(_document(hooks.install(repository, home_of(ctx).path), repository), _installed, as_json=as_json)
+    home = home_of(ctx)
+    require_home(home)
+    show({"hooks": hooks.install(repository.absolute(), home.path)}, _installed, as_json=as_json)
 
 
 @group.command(cls=Command)
@@ -52,26 +54,21 @@ def uninstall(repository: Repository = Path(), as_json: JsonFlag = False) -> Non
     """
     from ctxsync import hooks
 
-    show(_document(hooks.uninstall(repository), repository), _uninstalled, as_json=as_json)
-
-
-def _document(report: Any, repository: Path) -> dict[str, Any]:
-    """Return what a hook command reports as JSON, whatever it returns."""
-    if isinstance(report, dict):
-        return {"repository": str(repository.absolute()), **report}
-    done = [str(entry) for entry in report] if isinstance(report, (list, tuple)) else []
-    return {"repository": str(repository.absolute()), "hooks": done}
+    show({"hooks": hooks.uninstall(repository.absolute())}, _uninstalled, as_json=as_json)
 
 
 def _installed(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
-    line(out, f"New commits in {document['repository']} now reach ctxsync at once while `ctxsync watch` runs.")
-    for hook in document.get("hooks") or []:
-        line(out, (str(hook), "dim"), indent=2)
+    line(out, "New commits now reach ctxsync at once, while `ctxsync watch` runs.")
+    for hook in document["hooks"]:
+        line(out, (hook, "dim"), indent=2)
 
 
 def _uninstalled(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
-    line(out, f"The hooks of {document['repository']} are as they were before.")
+    if not document["hooks"]:
+        line(out, "No hook of ctxsync was there.")
+    for hook in document["hooks"]:
+        line(out, f"{hook} is as it was before.")

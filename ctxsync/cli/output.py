@@ -78,9 +78,16 @@ def progress_console() -> Console:
     return Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 
-def line(out: Out, *parts: Part, indent: int = 0) -> None:
-    """Print a line of parts, wrapped between words, all its lines indented (by a quarter of the width at most)."""
-    margin = " " * min(indent, out.width // 4)
+def line(out: Out, *parts: Part, indent: int = 0, hang: int = 0) -> None:
+    """Print a line of parts, wrapped between words.
+
+    Args:
+        out: Where to.
+        parts: What.
+        indent: Columns before each line; a quarter of the width at most, as with `hang`.
+        hang: Further columns before each line but the first.
+    """
+    margin, further = (" " * min(columns, out.width // 4) for columns in (indent, indent + hang))
     written: list[str] = []
     column, spaces = 0, ""
     for word in _words(parts):
@@ -95,7 +102,7 @@ def line(out: Out, *parts: Part, indent: int = 0) -> None:
         size = cells(text)
         if column and len(margin) + column + len(spaces) + size > out.width:
             written.append("\n")
-            column, spaces = 0, ""
+            column, spaces, margin = 0, "", further
         if not column:
             written.append(margin)
         written.append(spaces)
@@ -104,6 +111,7 @@ def line(out: Out, *parts: Part, indent: int = 0) -> None:
         for piece, style in word:
             for fragment in _broken(piece, out.width - len(margin), column):
                 if fragment == "\n":
+                    margin = further
                     written.append(f"\n{margin}")
                     column = 0
                 else:

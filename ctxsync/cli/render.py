@@ -152,9 +152,10 @@ def timeline(out: Out, document: dict[str, Any], *, now: int) -> None:
                 "said    ",
                 shorten(one_line(said["text"]), 100),
                 (f"  {place_of(said)}", DIM),
+                hang=20,
             )
         else:
-            line(out, (f"{day}  ", "cyan"), f"{entry['kind']:<6}  ", (sentence(entry["fact"]), STRONG))
+            line(out, (f"{day}  ", "cyan"), f"{entry['kind']:<6}  ", (sentence(entry["fact"]), STRONG), hang=20)
 
 
 def why(out: Out, document: dict[str, Any], *, now: int) -> None:

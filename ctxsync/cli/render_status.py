@@ -11,6 +11,7 @@ from ctxsync.cli.times import instant_words
 if TYPE_CHECKING:
     from ctxsync.cli.output import Out
 
+_SIGNS = {"ok": ("ok", "green"), "warning": ("warn", "yellow"), "error": ("fail", "bold red")}
 _TIERS = {"0": "structural", "1": "local", "2": "local LLM", "3": "cloud", "4": "paid cloud"}
 
 
@@ -90,10 +91,10 @@ def _attention(out: Out, document: dict[str, Any]) -> None:
 def doctor(out: Out, document: dict[str, Any]) -> None:
     """Print each finding, and what to do about it."""
     for finding in document["findings"]:
-        sign = ("ok  ", "green") if finding["ok"] else ("no  ", "bold yellow")
-        line(out, sign, (f"{finding['check']:<8} ", "bold"), one_line(finding["message"]))
+        sign, style = _SIGNS.get(finding["level"], (finding["level"], ""))
+        line(out, (f"{sign:<4}  ", style), (f"{finding['check']:<8} ", "bold"), one_line(finding["message"]), hang=6)
         if finding.get("remedy"):
-            line(out, f"try: {one_line(finding['remedy'])}", indent=4)
+            line(out, f"try: {one_line(finding['remedy'])}", indent=6)
     wrong = sum(not finding["ok"] for finding in document["findings"])
     line(out, f"{count(wrong, 'finding')} to look at." if wrong else "All is well.")
 

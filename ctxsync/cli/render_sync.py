@@ -72,8 +72,9 @@ def _whole(document: dict[str, Any]) -> str:
             "; ",
         )
     return (
-        f"{count(document.get('extracted') or 0, 'episode')} extracted, {count(document.get('facts') or 0, 'fact')}"
-        f" in the graph, {document.get('seconds') or 0:.1f} s"
+        f"{count(document.get('extracted') or 0, 'episode')} extracted, "
+        f"{count(document.get('new_facts') or 0, 'new fact')}, {document.get('facts') or 0:,} current; "
+        f"{document.get('seconds') or 0:.1f} s"
     )
 
 
@@ -100,6 +101,6 @@ def kept(document: dict[str, Any]) -> str:
 
 def logged(out: Out, document: dict[str, Any]) -> None:
     """Print what a logged text became."""
-    line(out, f"Kept. The graph now holds {count(document.get('facts') or 0, 'fact')}.")
+    line(out, f"Kept. It told the graph {count(document.get('new_facts') or 0, 'new fact')}.")
     for episode in document.get("episodes") or []:
         line(out, (f"See what it became: ctxsync explain {episode}", "dim"))

@@ -131,7 +131,7 @@ def _made(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     if not document["created"]:
-        line(out, f"{document['home']} is a home already; nothing was changed.")
+        line(out, f"Nothing was changed: {document['home']} is a home already.")
     else:
         line(out, "Made a home at ", (document["home"], "bold"), ".")
         who = ", ".join([*document["names"], *document["emails"]])

@@ -141,6 +141,6 @@ def synced(tmp_path_factory: pytest.TempPathFactory) -> Line:
     assert line("init", "--name", "Robin Vale", "--email", "robin@example.com").code == 0
     assert line("source", "add", "notes", str(vault), "--name", "vault").code == 0
     home = resolve(line.home)
-    report = App(home, load_config(home), models=OneFormModels()).sync(SyncRequest())  # type: ignore[arg-type]
+    report = App(home, load_config(home), models=OneFormModels()).sync(SyncRequest())
     assert report["extracted"] >= 4
     return line
