@@ -14,7 +14,7 @@ import apsw
 
 from ctxsync.engine.extraction.lexicon import Lexicon
 from ctxsync.engine.reading.plan import Language
-from ctxsync.engine.schema import Schema, universal
+from ctxsync.engine.schema import Schema, parse, universal
 from ctxsync.errors import GraphMissing, GraphStale
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _REBUILD = "Run `ctxsync rebuild`."
 POSITION_AT = """
 SELECT position FROM moment WHERE recorded_at <= :known_at ORDER BY recorded_at DESC, position DESC LIMIT 1
 """
+ADOPTED = "SELECT value FROM meta WHERE key = 'schema'"
 READABLE = "SELECT value FROM meta WHERE key = 'position'"
 
 
@@ -81,12 +82,11 @@ class Reader:
 
     Args:
         graph: An open graph, or anything with its `db`.
-        schema: The schema whose phrases questions are read by.
+        schema: The schema whose phrases questions are read by; the graph's own where none is given.
     """
 
     def __init__(self, graph: HoldsGraph, *, schema: Schema | None = None) -> None:
         self.db = graph.db
-        self.schema = schema or universal()
         self.embedder: Embeds | None = None
         self.loaded_vectors = False
         self._depth = 0
@@ -94,6 +94,7 @@ class Reader:
             self.db.execute(READABLE).fetchone()
         except apsw.Error as error:
             raise GraphStale("The graph cannot be read: it is not one, or it is damaged.", remedy=_REBUILD) from error
+        self._schema = schema
 
     @classmethod
     def open(cls, path: Path, *, schema: Schema | None = None) -> Self:
@@ -111,6 +112,15 @@ class Reader:
         except apsw.Error as error:
             raise GraphStale(f"The graph at {path} cannot be opened: {error}.", remedy=_REBUILD) from error
         return cls(_Opened(db), schema=schema)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema given, else the one that the graph was built with, else the one that ships."""
+        if self._schema is not None:
+            return self._schema
+        row = self.db.execute(ADOPTED).fetchone()
+        shipped = universal()
+        return parse(row[0]) if row and row[0] != shipped.toml else shipped
 
     @cached_property
     def language(self) -> Language:

@@ -44,7 +44,7 @@ _SENSES: dict[str, tuple[str, ...]] = {
     "basis": ("fork", "implement implementation", "inspire inspiration", "extend extension"),
     "component": ("merge", "branch", "chapter"),
 }  # fmt: skip
-_APART = {"interest": ("allergic",), "participation": ("miss",), "dependency": ("block wait",), "work": ()}
+_APART = {"interest": ("allergic",), "participation": ("miss",), "dependency": ("block wait",)}
 # Symmetric classes whose senses read one way only: Beth is Alice's mother, so Alice is not Beth's.
 _ONE_WAY = frozenset({"mother", "father", "son", "daughter", "mentor", "aunt", "uncle"})
 
@@ -71,9 +71,9 @@ def agrees(asked: str, phrase_class: str, phrases: Iterable[str]) -> bool:
     return not said or not said <= set(_APART.get(phrase_class, ()))
 
 
-def matters(phrase_class: str) -> bool:
-    """Say whether the class has more senses than one."""
-    return phrase_class in _OF
+def matters(asked: str, phrase_class: str) -> bool:
+    """Say whether facts of the class have to be looked at one by one."""
+    return bool(sense(asked, phrase_class) or _APART.get(phrase_class))
 
 
 def turns(asked: str, phrase_class: str) -> bool:

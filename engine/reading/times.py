@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.reading.clock import milliseconds, moment
@@ -135,8 +136,10 @@ def find(text: str, now: int) -> Window:
     before: int | None = None
     mode = ""
     spans: list[tuple[int, int]] = []
+    if not _says_time(text):
+        return Window()
     for pattern, read in _BOUNDS:
-        match = pattern.search(text)
+        match = _compiled(pattern).search(text)
         if match is None or any(match.start() < stop and start < match.end() for start, stop in spans):
             continue
         bounds = read(match, now)
@@ -146,7 +149,7 @@ def find(text: str, now: int) -> Window:
         after = bounds[0] if bounds[0] is not None else after
         before = bounds[1] if bounds[1] is not None else before
     for name, pattern in _MODES:
-        match = pattern.search(text)
+        match = _compiled(pattern).search(text)
         if match is not None and not any(match.start() < stop and start < match.end() for start, stop in spans):
             spans.append(match.span())
             mode = mode or name
@@ -192,46 +195,56 @@ def _recently(_match: re.Match[str], now: int) -> _Bounds:
     return now - 30 * 86_400_000, now + 1
 
 
-_BOUNDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], int], _Bounds | None]], ...] = (
-    (re.compile(rf"\b(?:between|from) (?P<first>{DATE}) (?:and|to|until|till) (?P<second>{DATE})(?!\S)"), _between),
-    (re.compile(rf"\b(?P<word>since|after|starting(?: in)?|from) (?P<date>{DATE})(?: on(?:wards?)?)?(?!\S)"), _since),
-    (re.compile(rf"\b(?:before|until|till|prior to|up to) (?P<date>{DATE})(?!\S)"), _until),
+_BOUNDS: tuple[tuple[str, Callable[[re.Match[str], int], _Bounds | None]], ...] = (
+    (rf"\b(?:between|from) (?P<first>{DATE}) (?:and|to|until|till) (?P<second>{DATE})(?!\S)", _between),
+    (rf"\b(?P<word>since|after|starting(?: in)?|from) (?P<date>{DATE})(?: on(?:wards?)?)?(?!\S)", _since),
+    (rf"\b(?:before|until|till|prior to|up to) (?P<date>{DATE})(?!\S)", _until),
     (
-        re.compile(
-            r"\b(?:(?:in|during|over|within|for) )?(?:the )?(?:last|past|previous) (?P<count>\d{1,4} )?(?P<unit>(?:day|week|month|year)s)(?!\S)"
-        ),
+        r"\b(?:(?:in|during|over|within|for) )?(?:the )?(?:last|past|previous) (?P<count>\d{1,4} )?(?P<unit>(?:day|week|month|year)s)(?!\S)",
         _lately,
     ),
     (
-        re.compile(rf"\b(?:in|during|over|within) the (?:last|past) (?P<count>\d{{1,4}} )?(?P<unit>{_UNIT})(?!\S)"),
+        rf"\b(?:in|during|over|within) the (?:last|past) (?P<count>\d{{1,4}} )?(?P<unit>{_UNIT})(?!\S)",
         _lately,
     ),
-    (re.compile(rf"\b(?P<count>\d{{1,4}}|an?) (?P<unit>{_UNIT}) ago(?!\S)"), _ago),
+    (rf"\b(?P<count>\d{{1,4}}|an?) (?P<unit>{_UNIT}) ago(?!\S)", _ago),
     (
-        re.compile(
-            rf"\b(?:back )?(?:in|on|during|throughout|by|as of|at the (?:start|end) of|of) (?P<date>{DATE})(?!\S)"
-        ),
+        rf"\b(?:back )?(?:in|on|during|throughout|by|as of|at the (?:start|end) of|of) (?P<date>{DATE})(?!\S)",
         _within,
     ),
     (
-        re.compile(
-            rf"(?<!\S)(?P<date>yesterday|(?:last|this) (?:week|month|year|quarter)|{_YEAR}-\d\d-\d\d|{_MONTH} {_YEAR})(?!\S)"
-        ),
+        rf"(?<!\S)(?P<date>yesterday|(?:last|this) (?:week|month|year|quarter)|{_YEAR}-\d\d-\d\d|{_MONTH} {_YEAR})(?!\S)",
         _within,
     ),
-    (re.compile(r"(?<!\S)(?:recently|lately)(?!\S)"), _recently),
+    (r"(?<!\S)(?:recently|lately)(?!\S)", _recently),
 )
 _MODES = (
     (
         "now",
-        re.compile(
-            r"(?<!\S)(?:right now|now|nowadays|currently|at present|presently|at the moment|these days|today|still|current)(?!\S)"
-        ),
+        r"(?<!\S)(?:right now|now|nowadays|currently|at present|presently|at the moment|these days|today|still|current)(?!\S)",
     ),
     (
         "past",
-        re.compile(r"(?<!\S)(?:used to|formerly|previously|in the past|no longer|former|previous|old|ex)(?!\S)"),
+        r"(?<!\S)(?:used to|formerly|previously|in the past|no longer|former|previous|old|ex)(?!\S)",
     ),
-    ("first", re.compile(r"(?<!\S)(?:first|originally|initially|earliest|oldest)(?!\S)")),
-    ("latest", re.compile(r"(?<!\S)(?:most recently|most recent|latest|newest|last)(?!\S)")),
+    ("first", r"(?<!\S)(?:first|originally|initially|earliest|oldest)(?!\S)"),
+    ("latest", r"(?<!\S)(?:most recently|most recent|latest|newest|last)(?!\S)"),
 )
+_WORDS = {
+    "since", "after", "before", "until", "till", "between", "ago", "yesterday", "today", "week", "month", "year",
+    "quarter", "recently", "lately", "now", "nowadays", "right", "currently", "presently", "present", "moment",
+    "days", "these", "still", "current", "used", "formerly", "previously", "past", "longer", "former", "previous",
+    "old", "ex", "first", "originally", "initially", "earliest", "oldest", "recent", "latest", "newest", "last",
+}  # fmt: skip
+
+
+def _says_time(text: str) -> bool:
+    """Say whether it is worth reading for time at all: the patterns cost more to build than most questions to answer."""
+    return any(
+        word in _WORDS or word.rstrip(".,") in _MONTH_OF or any(map(str.isdigit, word)) for word in text.split(" ")
+    )
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)

@@ -175,10 +175,10 @@ def test_counts_are_of_what_stands(moving):
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        ("who reviewed the spec?", ["Ann"]),
+        ("who designed the spec?", ["Ann"]),
         ("who wrote the spec?", ["Wen Li"]),
         ("who works on the spec?", ["Ann", "Wen Li"]),
-        ("who tested the spec?", []),
+        ("who painted the spec?", []),
         ("what is Wen Li allergic to?", ["peanuts"]),
         ("what does Wen Li like?", ["tea"]),
         ("who is Wen Li's sister?", ["Mei"]),
@@ -195,7 +195,7 @@ def test_one_class_of_phrases_does_not_make_two_verbs_one(graph, asked, expected
     for name in ("spec", "peanuts", "tea"):
         graph.entity(name, "Artifact" if name == "spec" else "Concept")
     graph.fact("Wen Li", "wrote", "spec")
-    graph.fact("Ann", "reviewed", "spec")
+    graph.fact("Ann", "designed", "spec")
     graph.fact("Wen Li", "is allergic to", "peanuts")
     graph.fact("Wen Li", "likes", "tea")
     graph.fact("Wen Li", "sister", "Mei")
