@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 TARGET = 1500
 START = 1_600_000_000_000
-FIRST = "Robin Nadia Tom Ines Kofi Marta Yuki Omar Lena Piet Aiko Sven Rosa Hugo Mina Karl".split()
-LAST = "Vale Rahn Okafor Brandt Sato Lindqvist Moreau Novak Ferreira Haddad Iwata Jansen Kowal Ortiz".split()
-TOOLS = [f"{a} {b}" for a in "Orders Billing Search Ingest Mail Auth".split() for b in "Service API Worker Index".split()]
-TOOLS += "Kafka Postgres Redis MySQL Nginx Terraform Grafana SQLite Airflow Docker".split()
-FIRMS = "Acme Globex Initech Umbrella Hooli Stark Wayne Wonka Tyrell Soylent".split()
-WORDS = "the queue stalls when a worker restarts so we moved retries into the scheduler and measured it again".split()
+# fmt: off
+FIRST = ("Robin", "Nadia", "Tom", "Ines", "Kofi", "Marta", "Yuki", "Omar", "Lena", "Piet", "Aiko", "Sven", "Rosa")
+LAST = ("Vale", "Rahn", "Okafor", "Brandt", "Sato", "Lindqvist", "Moreau", "Novak", "Ferreira", "Haddad", "Iwata")
+PARTS = (("Orders", "Billing", "Search", "Ingest", "Mail", "Auth"), ("Service", "API", "Worker", "Index"))
+NAMED = ("Kafka", "Postgres", "Redis", "MySQL", "Nginx", "Terraform", "Grafana", "SQLite", "Airflow", "Docker")
+FIRMS = ("Acme", "Globex", "Initech", "Umbrella", "Hooli", "Stark", "Wayne", "Wonka", "Tyrell", "Soylent")
+WORDS = ("the", "queue", "stalls", "when", "a", "worker", "restarts", "so", "we", "moved", "retries", "into", "it", "again")
+# fmt: on
+TOOLS = [f"{a} {b}" for a in PARTS[0] for b in PARTS[1]] + list(NAMED)
 
 
 class ListLog:
@@ -42,6 +45,7 @@ class ListLog:
     def read(
         self, after: int = 0, *, upto: int | None = None, types: Collection[str] = (), limit: int | None = None
     ) -> Iterator[Event]:
+        del types
         yield from self.events[after:upto][:limit]
 
     def head(self) -> tuple[int, str]:

@@ -126,11 +126,21 @@ class Groups:
     def regroup(self, rules: Rules, phrase_class: str) -> None:
         """Take on rules under which a class is grouped otherwise."""
         evidence = self.of_class(phrase_class)
-        self.forget()
+        for one in evidence:
+            self.remove(one)
+        parted = [key for key in self._groups if key[2] == phrase_class]
+        left = [(key, fact) for key in parted for fact in self._groups.pop(key).facts.values()]
+        self._dirty.difference_update(parted)
         self.rules = rules
         for one in evidence:
             self.place(one)
-            self._dirty.add(self._home[one.id])
+        # A fact keeps its open rows: the group that it belongs to now must find them.
+        for (head, relation, _, _), fact in left:
+            key = (head, relation, phrase_class, 0 if phrase_class in rules.single else fact.tail)
+            group = self._group(key)
+            group.facts[fact.tail] = fact
+            group.tally = None
+            self._dirty.add(key)
 
     def place(self, evidence: Evidence) -> None:
         """Put evidence into the group where it belongs now, out of the one where it was."""
@@ -154,10 +164,11 @@ class Groups:
 
     def remove(self, evidence: Evidence) -> None:
         """Take evidence out of its group."""
-        key = self._home.pop(evidence.id, None)
+        key = self._home.get(evidence.id)
         if key is None:
             return
         group = self._group(key)
+        del self._home[evidence.id]
         group.tally = None
         member = group.members.pop(evidence.id, None)
         self._dirty.add(key)

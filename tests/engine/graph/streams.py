@@ -99,6 +99,39 @@ def stream(new_log, rng, n):
     return log.events
 
 
+NODES = ["name:robin vale", "name:kafka", "name:nadia rahn", "email:robin@example.com", "email:nadia@example.com",
+         "email:other@example.com", "note:00", "note:01", "first:note:00:robin", "first:note:01:nadia", "name:acme"]  # fmt: skip
+
+
+def decisions(new_log, rng):
+    """Return the events of a person who links, takes apart, renames, states and corrects."""
+    log = new_log()
+    for step in range(rng.randint(2, 8)):
+        node, other = rng.sample(NODES, 2)
+        type_ = rng.choice(["entity.linked", "entity.merged", "entity.unmerged", "entity.renamed", "entity.retyped",
+                            "fact.asserted", "fact.invalidated", "fact.corrected", "fact.confirmed",
+                            "schema.rule_learned", "schema.suggested", "contradiction.detected"])  # fmt: skip
+        name = rng.choice(["employment", "membership", "datastore"])
+        relation = "depends_on" if name == "datastore" else "part_of"
+        statement = {"head": node, "head_name": "Robin Vale", "head_type": "Person", "relation": relation, "phrase": "is",
+                     "phrase_class": name, "tail": other, "tail_name": "Acme", "tail_type": "Organization",
+                     "valid_from": rng.choice(DATES), "valid_to": None}  # fmt: skip
+        payload = {
+            "entity.linked": {"node": node, "to": other},
+            "entity.merged": {"node": node, "into": other, "score": 1.0},
+            "entity.unmerged": {"node": node, "into": other},
+            "entity.renamed": {"node": node, "name": rng.choice(["Bobby", "Kafka"])},
+            "entity.retyped": {"node": node, "to": "Place"},
+            "fact.invalidated": {"statement": statement, "valid_to": "2024-05", "reason": "said so"},
+            "fact.corrected": {"statement": statement, "correction": rng.choice([None, statement | {"tail": "name:globex"}])},
+            "schema.rule_learned": {"relation": relation, "phrase_class": name, "single": rng.random() < 0.5},
+        }.get(type_, {"statement": statement})
+        log.add(type_, payload, source="ctxsync", subject=f"{type_}:{step}", at=BASE + step * DAY)
+        if type_ in {"entity.linked", "entity.merged"} and rng.random() < 0.5:
+            log.add("entity.unmerged", {"node": node, "into": other}, source="ctxsync")
+    return log.events
+
+
 def streams(new_log, rng, count):
     """Return independent streams of events: those of items, of sources, of decisions about runs."""
     found = [stream(new_log, rng, n) for n in range(count)]

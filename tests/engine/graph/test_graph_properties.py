@@ -41,6 +41,17 @@ def test_the_order_of_independent_items_changes_nothing(seed, streams, new_log, 
     assert len(states) == 1
 
 
+@pytest.mark.parametrize("seed", range(50, 65))
+def test_what_a_person_decided_holds_whatever_order_items_come_in(seed, streams, new_log, tmp_path):
+    rng = random.Random(seed)
+    found = [*streams.streams(new_log, rng, 7), streams.decisions(new_log, rng)]
+    logs = [streams.woven(new_log, rng, found) for _ in range(3)]
+    states = {hashes(built(log, tmp_path / f"{n}.db", batch=5, kept=n * 60))[0] for n, log in enumerate(logs)}
+    assert len(states) == 1
+    whole = hashes(rebuild(logs[0], tmp_path / "whole.db"))
+    assert whole == hashes(built(logs[0], tmp_path / "live.db", batch=1, kept=0))
+
+
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_live_batches_and_rebuild_agree_on_state_and_history(seed, streams, new_log, tmp_path):
     rng = random.Random(seed)
