@@ -41,6 +41,7 @@ class App:
         config: Its settings.
         models: What extracts and embeds; None means the local ones, built when first needed.
         clock: Milliseconds UTC.
+        on_wait: Told once, with a line naming it, when another writer has to be waited for.
     """
 
     def __init__(
@@ -50,10 +51,12 @@ class App:
         *,
         models: Models | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        on_wait: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.home = home
         self.config = config
         self.clock = clock
+        self.on_wait = on_wait
         self._models = models
         self._reader: tuple[int, Reader] | None = None
 
@@ -103,7 +106,7 @@ class App:
         self.home.create()
         request = request or SyncRequest()
         return WriterLock(
-            self.home.lock_path, purpose, timeout=request.timeout, on_wait=request.on_wait or (lambda _: None)
+            self.home.lock_path, purpose, timeout=request.timeout, on_wait=request.on_wait or self.on_wait
         )
 
     @property
@@ -176,7 +179,9 @@ class App:
             return rebuild(self, progress)
 
     def remove_source(self, name: str, *, forget: bool = False) -> dict[str, Any]:
-        """Take a source out of config.toml and retract what it alone shows. Its text stays in the log.
+        """Take a source out of config.toml, or out of the log when only that knows it, and retract what it alone shows.
+
+        Its text stays in the log.
 
         Raises:
             UsageError: No such source.
@@ -187,19 +192,10 @@ class App:
                 "Erasing a source's text from the log is not available in this version; nothing was changed.",
                 remedy=f"Run `ctxsync source remove {name}` to retract what it says.",
             )
-        from ctxsync.passes import catch_up_graph
-        from ctxsync.sources import remove_from_file
-        from ctxsync.sync import remove_source
+        from ctxsync.passes import remove
 
-        source = self.config.source(name)
-        if source is None:
-            raise UsageError(f'There is no source "{name}".', remedy="Run `ctxsync source list`.")
         with self.lock("source remove"):
-            if self.home.events_path.exists():
-                with self.store(write=True) as store:
-                    remove_source(store, source, self.config, self.clock())
-                    catch_up_graph(self, store, no_progress)
-            remove_from_file(self.home, name)
+            remove(self, name)
         self.config = load_config(self.home)
         return {"removed": name}
 
@@ -209,9 +205,18 @@ class App:
         from ctxsync.sources import add
 
         self.home.create()
-        source = add(self.home, self.config, kind, location, **options)
+        source = add(self.home, self.config, kind, location, former=self._former_kinds(), **options)
         self.config = load_config(self.home)
         return dict(as_mapping(source))
+
+    def _former_kinds(self) -> dict[str, str]:
+        """Return the type of every source that the log ever held, by name."""
+        from ctxsync.sync import known_sources
+
+        if not self.home.events_path.exists():
+            return {}
+        with self.store() as store:
+            return {name: str(settings["kind"]) for name, settings in known_sources(store).items()}
 
     def import_log(self, folder: Path, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
         """Read an exported log into this home, which has none or an older part of it, and build its graph."""

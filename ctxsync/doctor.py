@@ -209,6 +209,7 @@ def _sources(app: App) -> Iterator[Finding]:
     from ctxsync.passes import connect
     from ctxsync.sync import SyncRequest
 
+    yield from _left_sources(app)
     for source in app.config.sources:
         check = f"source {source.name}"
         try:
@@ -224,6 +225,25 @@ def _sources(app: App) -> Iterator[Finding]:
             yield Finding(check, "error", error.message, error.remedy or f"Check {source.path}.")
         else:
             yield Finding(check, "ok", f"{source.path} can be read ({len(streams)} stream{'s'[: len(streams) != 1]}).")
+
+
+def _left_sources(app: App) -> Iterator[Finding]:
+    """Find sources that the log holds as current and config.toml no longer names: what they said still answers."""
+    from ctxsync.sync import known_sources
+
+    try:
+        with closing(app.store()) as store:
+            known = known_sources(store)
+    except StoreError:
+        return  # said by the log's own check
+    for name, settings in sorted(known.items()):
+        if not settings["removed"] and settings["kind"] != "log" and app.config.source(name) is None:
+            yield Finding(
+                f"source {name}",
+                "warning",
+                "It is not in config.toml any more, and what it said still answers.",
+                f"Run `ctxsync source remove {name}`, or add it again.",
+            )
 
 
 def _spool(app: App) -> Iterator[Finding]:

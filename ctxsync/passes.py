@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ctxsync import runs, spool
-from ctxsync.errors import ConfigError, GraphError, GraphStale, StoreCorrupt, StoreMissing
+from ctxsync.config import RESERVED_NAMES
+from ctxsync.errors import ConfigError, GraphError, GraphStale, StoreCorrupt, StoreMissing, UsageError
 from ctxsync.sync import (
     WHOLE_SOURCE,
     SourceReport,
     Step,
     SyncRequest,
     configure,
+    configured_event,
+    known_sources,
     no_progress,
     options_for,
     preview_source,
@@ -78,20 +81,24 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
             raise KeyboardInterrupt
 
     with closing(app.store(write=True)) as store:
+        before = store.head()[0]
         try:
-            configure(store, app.config, now)
-            for report, connector in _sources(app, request, now):
+            clashing = configure(store, app.config, now)
+            for report, connector in _sources(app, request, now, clashing):
                 reports.append(report)
                 if connector is not None:
                     read_source(store, connector, now, report, progress=step)
             done = bring_up(app, store, step)
         except KeyboardInterrupt:
             interrupted = True
+            done["extracted"] = sum(1 for _ in store.read(before, types=("episode.extracted",)))
     _note_runs(app, reports, now)
     return _report(reports, done, time.monotonic() - started, interrupted=interrupted) | standing(app, reports)
 
 
-def _sources(app: App, request: SyncRequest, now: int) -> Iterator[tuple[SourceReport, Connector | None]]:
+def _sources(
+    app: App, request: SyncRequest, now: int, clashing: Mapping[str, str]
+) -> Iterator[tuple[SourceReport, Connector | None]]:
     """Yield each source to read with a fresh report; hints of git hooks are gone once every source was read.
 
     Settings that a connector refuses are its source's problem, not the pass's: it comes without a connector.
@@ -102,7 +109,11 @@ def _sources(app: App, request: SyncRequest, now: int) -> Iterator[tuple[SourceR
         report = SourceReport(source.name)
         connector = None
         try:
-            connector = connect(app, source, request, now)
+            if source.name in clashing:
+                clash = ConfigError(clashing[source.name], remedy="Give it another name in config.toml.")
+                report.pause(WHOLE_SOURCE, clash)
+            else:
+                connector = connect(app, source, request, now)
         except ConfigError as error:
             report.pause(WHOLE_SOURCE, error)
         yield report, connector
@@ -203,6 +214,31 @@ def embed(app: App, progress: Callable[[Step], None]) -> int:
             count = embed_pending(graph, cache, embedder, progress=_counting(progress, "embed"))
         graph.db.execute(SET_EMBEDDED, (position,))
         return count
+
+
+def remove(app: App, name: str) -> None:
+    """Stop believing what a source alone shows, then take it out of config.toml; the caller holds the writer lock.
+
+    Raises:
+        UsageError: Neither config.toml nor the log knows the source.
+    """
+    from ctxsync.sources import remove_from_file
+
+    configured = app.config.source(name)
+    known: dict[str, Any] | None = None
+    if app.home.events_path.exists():
+        with closing(app.store(write=True)) as store:
+            known = known_sources(store).get(name)
+            if known and not known["removed"] and name not in RESERVED_NAMES:
+                settings = (name, known["kind"], known["location"], known["trust"])
+                store.append([configured_event(app.config, *settings, now=app.clock(), removed=True)])
+                catch_up_graph(app, store, no_progress)
+            elif configured is None:
+                known = None
+    if configured is None and known is None:
+        raise UsageError(f'There is no source "{name}".', remedy="Run `ctxsync source list`.")
+    if configured is not None:
+        remove_from_file(app.home, name)
 
 
 def rebuild(app: App, progress: Callable[[Step], None]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.config import (
@@ -21,7 +22,7 @@ from ctxsync.errors import ConfigError, UsageError
 from ctxsync.home import write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from ctxsync.home import Home
 
@@ -36,6 +37,7 @@ def add(
     trust: str | None = None,
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
+    former: Mapping[str, str] = MappingProxyType({}),
 ) -> SourceConfig:
     """Check a new source and write it into config.toml.
 
@@ -48,6 +50,7 @@ def add(
         trust: `own` or `others`; None takes the type's default (notes own, git others).
         include: Globs of what to read.
         exclude: Globs of what to leave out.
+        former: The type of each source that the log ever held, by name: a name never changes its type.
 
     Returns:
         The source as config.toml now has it.
@@ -62,9 +65,12 @@ def add(
         raise UsageError(f'There is no source type "{kind}".', remedy=f"Use {' or '.join(SOURCE_TYPES)}.")
     if trust is not None and trust not in ("own", "others"):
         raise UsageError(f'"{trust}" is not a trust.', remedy="Use --trust own or --trust others.")
+    other = {used: was for used, was in former.items() if was != kind}
+    if name in other:
+        raise UsageError(f'"{name}" was a {other[name]} source before.', remedy="Choose another --name.")
     path = Path(location).expanduser().absolute()
     _check_place(home, config, kind, path)
-    chosen = _choose_name(config, name, path)
+    chosen = _choose_name([*(source.name for source in config.sources), *other], name, path)
     source = SourceConfig(chosen, kind, path, tuple(include), tuple(exclude), trust or DEFAULT_TRUST[kind])
     _edit(home, lambda document: _append(document, source, spelled=trust is not None))
     return source
@@ -143,8 +149,7 @@ def _has_notes(path: Path) -> bool:
     )
 
 
-def _choose_name(config: Config, name: str | None, path: Path) -> str:
-    taken = [source.name for source in config.sources]
+def _choose_name(taken: Collection[str], name: str | None, path: Path) -> str:
     if name is None:
         return derive_name(path, taken)
     if not NAME_PATTERN.fullmatch(name) or name in RESERVED_NAMES:

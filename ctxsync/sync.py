@@ -6,6 +6,7 @@ anywhere is completed by the next one. A source that fails is paused and never s
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,9 @@ from ctxsync.errors import CtxsyncError, CursorExpired, SourceError, SuspiciousD
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ctxsync.config import Config, SourceConfig
+    from ctxsync.config import Config
     from ctxsync.connectors.base import Batch, Connector, Json, Options, Stream
-    from ctxsync.events.store import EventStore
+    from ctxsync.events.store import EventStore, NewEvent
 
 RUNNER = "ctxsync"  # the log's `source` for what the runner itself says
 WHOLE_SOURCE = ""  # the stream of a pause that concerns a source before its streams are known
@@ -131,44 +132,60 @@ class SourceReport:
         }
 
 
-def configure(store: EventStore, config: Config, now: int) -> None:
-    """Tell the log what the projection must know that is not content; repetitions are not stored."""
+def known_sources(store: EventStore) -> dict[str, dict[str, Any]]:
+    """Return what the log last said of each source (see `SourceConfigured`), by name; removed ones included."""
+    found = {}
+    for subject, key, value in store.states(RUNNER, "settings"):
+        if key == "settings":
+            found[subject.removeprefix("source:")] = json.loads(value)
+    return found
+
+
+def configure(store: EventStore, config: Config, now: int) -> dict[str, str]:
+    """Tell the log what the projection must know that is not content; repetitions are not stored.
+
+    Returns:
+        Names of sources that cannot be read, each with why: what the log holds under a name is of one type for ever.
+    """
     from ctxsync.engine.schema import universal
-    from ctxsync.events.model import SchemaAdopted, SourceConfigured
+    from ctxsync.events.model import SchemaAdopted
     from ctxsync.events.store import NewEvent
 
     schema = universal()
+    known = known_sources(store)
+    clashing = {
+        source.name: f'The name "{source.name}" was that of a {known[source.name]["kind"]} source before.'
+        for source in config.sources
+        if source.name in known and known[source.name]["kind"] != source.type
+    }
     adopted = SchemaAdopted(name="universal", digest=schema.digest, toml=schema.toml)
-    events = [NewEvent(RUNNER, "schema:universal", adopted, now)]
     described = [(source.name, source.type, str(source.path), source.trust) for source in config.sources]
-    for name, kind, location, trust in [*described, ("log", "log", "", "own")]:
-        payload = SourceConfigured(
-            name=name,
-            kind=kind,
-            location=location,
-            trust="own" if trust == "own" else "others",
-            identity_names=config.identity.names,
-            identity_keys=config.identity.keys,
-        )
-        events.append(NewEvent(RUNNER, f"source:{name}", payload, now))
-    store.append(events)
+    configured = [
+        configured_event(config, *each, now=now)
+        for each in (*described, ("log", "log", "", "own"))
+        if each[0] not in clashing
+    ]
+    store.append([NewEvent(RUNNER, "schema:universal", adopted, now), *configured])
+    return clashing
 
 
-def remove_source(store: EventStore, source: SourceConfig, config: Config, now: int) -> None:
-    """Tell the log that a source is no longer configured: what it alone shows is retracted."""
+def configured_event(
+    config: Config, name: str, kind: str, location: str, trust: str, *, now: int, removed: bool = False
+) -> NewEvent:
+    """Return the event that says how a source is configured; a removed one says nothing any more."""
     from ctxsync.events.model import SourceConfigured
     from ctxsync.events.store import NewEvent
 
     payload = SourceConfigured(
-        name=source.name,
-        kind=source.type,
-        location=str(source.path),
-        trust="own" if source.trust == "own" else "others",
-        removed=True,
+        name=name,
+        kind=kind,
+        location=location,
+        trust="own" if trust == "own" else "others",
+        removed=removed,
         identity_names=config.identity.names,
         identity_keys=config.identity.keys,
     )
-    store.append([NewEvent(RUNNER, f"source:{source.name}", payload, now)])
+    return NewEvent(RUNNER, f"source:{name}", payload, now)
 
 
 def read_source(

@@ -147,7 +147,9 @@ def test_an_interrupt_in_any_phase_is_reported_and_the_next_sync_completes_it(de
         if step.phase == phase:
             raise KeyboardInterrupt
 
-    assert desk.app().sync(SyncRequest(), interrupt)["interrupted"]
+    report = desk.app().sync(SyncRequest(), interrupt)
+    assert report["interrupted"]
+    assert report["extracted"] == (0 if phase == "read" else 2)
     assert not desk.app().sync(SyncRequest())["interrupted"]
     with closing(desk.app().graph()) as graph, closing(other.graph()) as same:
         assert graph.state_hash() == same.state_hash()
@@ -288,6 +290,33 @@ def test_a_source_that_is_added_again_answers_again_without_being_extracted(desk
     report = desk.app().sync(SyncRequest())
     assert report["extracted"] == 0
     assert desk.facts() == [("Rosa Quint", "employment", "Acme")]
+
+
+def test_a_source_that_was_deleted_from_the_file_by_hand_answers_until_it_is_removed(desk: Desk) -> None:
+    desk.app().sync(SyncRequest())
+    desk.home.config_path.write_text("")
+    desk.app().sync(SyncRequest())
+    assert desk.facts() == [("Rosa Quint", "employment", "Acme")]
+    left = [finding["check"] for finding in desk.app().doctor() if finding["level"] == "warning"]
+    assert left == ["source code", "source vault"]
+    desk.app().remove_source("vault")
+    assert desk.facts() == []
+    for name in ("vault", "nope", "log"):
+        with pytest.raises(UsageError, match="no source"):
+            desk.app().remove_source(name)
+
+
+def test_a_name_never_changes_its_type(desk: Desk) -> None:
+    app = desk.app()
+    app.sync(SyncRequest())
+    app.remove_source("vault")
+    with pytest.raises(UsageError, match="was a notes source before"):
+        app.add_source("git", str(desk.code), name="vault")
+    text = desk.home.config_path.read_text().replace('name = "code"', 'name = "vault"')
+    desk.home.config_path.write_text(text)
+    report = desk.app().sync(SyncRequest())
+    assert [problem["source"] for problem in report["problems"]] == ["vault"]
+    assert "was that of a notes source" in str(report["problems"])
 
 
 def test_forgetting_a_source_is_refused_and_changes_nothing(desk: Desk) -> None:
