@@ -94,6 +94,13 @@ def test_once_a_source_has_its_own_version_an_old_one_of_another_source_is_news(
     assert store.append([make.observed(content="a", source="copy")]).positions == (3,)
 
 
+def test_a_source_gets_its_own_version_within_a_batch_too(store: EventStore, make: Make) -> None:
+    store.append([make.observed(content="a")])
+    batch = [make.observed(content=content, source="copy") for content in "aba"]
+    assert store.append(batch).positions == (2, 3)
+    assert [event.payload["content"] for event in store.read(after=1)] == ["b", "a"]
+
+
 def test_presence_is_stored_only_when_it_changes(store: EventStore, make: Make) -> None:
     for event in (make.sighted(), make.sighted(), make.unsighted(), make.unsighted(), make.sighted()):
         store.append([event])

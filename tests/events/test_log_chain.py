@@ -150,6 +150,10 @@ def test_damage_is_reported_and_not_raised(filled: apsw.Connection, path: Path) 
             "INSERT OR REPLACE INTO event SELECT 3, event_id, source, subject, seq, type, version, occurred_at, recorded_at,"
             " fingerprint, payload, salt, digest, prev_hash, hash FROM event WHERE position = 1"
         ),
+        (
+            "INSERT OR REPLACE INTO event SELECT 3, event_id, source, subject, seq, type, version, occurred_at, recorded_at,"
+            " fingerprint, payload, salt, digest, prev_hash, hash FROM event WHERE position = 2"
+        ),
     ],
 )
 def test_the_file_itself_refuses_every_change_but_an_append(
