@@ -36,11 +36,11 @@ WHERE v.since <= :p AND (v.until IS NULL OR v.until > :p)
 ORDER BY (v.valid_from <= :at AND (v.valid_to IS NULL OR v.valid_to > :at)) DESC, v.confidence DESC, v.valid_from DESC, f.fact
 LIMIT :limit
 """
-# The same from one end, so that the index on that end leads.
+# The same from one end, so that the index on that end leads; links and tags say least of a thing and come last.
 OF_ENTITY = """
 WITH near AS (
-    SELECT id FROM fact WHERE head IN (SELECT value FROM json_each(:ids))
-    UNION SELECT id FROM fact WHERE tail IN (SELECT value FROM json_each(:ids))
+    SELECT id, relation, phrase_class FROM fact WHERE head IN (SELECT value FROM json_each(:ids))
+    UNION SELECT id, relation, phrase_class FROM fact WHERE tail IN (SELECT value FROM json_each(:ids))
 )
 SELECT v.rowid FROM near JOIN fact_version AS v ON v.fact = near.id
 WHERE v.since <= :p AND (:every OR v.until IS NULL OR v.until > :p)
@@ -48,7 +48,8 @@ WHERE v.since <= :p AND (:every OR v.until IS NULL OR v.until > :p)
   AND (:source = '' OR EXISTS (
         SELECT 1 FROM support AS s JOIN evidence AS e ON e.id = s.evidence JOIN episode AS ep ON ep.id = e.episode
         WHERE s.fact = near.id AND s.since <= :p AND (:every OR s.until IS NULL OR s.until > :p) AND ep.source = :source))
-ORDER BY (v.valid_from <= :at AND (v.valid_to IS NULL OR v.valid_to > :at)) DESC, v.confidence DESC, v.valid_from DESC, v.rowid
+ORDER BY (v.valid_from <= :at AND (v.valid_to IS NULL OR v.valid_to > :at)) DESC,
+    near.relation IN ('references', 'mentions') OR near.phrase_class = 'tag', v.confidence DESC, v.valid_from DESC, v.rowid
 LIMIT :limit
 """
 FACT_BY_ID = "SELECT id FROM fact WHERE fact = :fact"

@@ -66,6 +66,12 @@ def starting(reader: Reader, gram: str, position: int) -> list[int]:
     return people or (sorted(told) if len(told) == 1 else [])
 
 
+def kinded(reader: Reader, gram: str, nouns: Iterable[str], position: int) -> list[int]:
+    """Return who bears the name with one of these nouns before it: `heron` is `project heron`."""
+    found = named(reader, (f"{noun} {gram}" for noun in nouns), position) if gram else {}
+    return sorted({entity for entities in found.values() for entity in entities})
+
+
 def misspelt(reader: Reader, gram: str, position: int) -> list[str]:
     """Return the normal names that differ from this one by a slip of the keyboard, nearest first.
 

@@ -20,17 +20,22 @@ if TYPE_CHECKING:
     from ctxsync.engine.reading.question import Question
     from ctxsync.engine.schema import Schema
 
-# Classes of one relation that a person means by the other's words. Any other class answers another question.
-_CLOSE: tuple[frozenset[str], ...] = (
-    frozenset({"ownership", "responsibility"}),
-    frozenset({"employment", "membership"}),
-    frozenset({"dependency", "datastore"}),
-    frozenset({"work", "authorship"}),
-    frozenset({"residence", "site"}),
-    frozenset({"hosting", "site"}),
-)
+# Classes of the same relation that a person may mean by the first one's words. Any other class answers another question:
+# what a thing uses is no database, and a club is no workplace.
+_NEAR: dict[str, tuple[str, ...]] = {
+    "ownership": ("responsibility",),
+    "responsibility": ("ownership",),
+    "membership": ("employment",),
+    "dependency": ("datastore",),
+    "work": ("authorship",),
+    "authorship": ("work",),
+    "residence": ("site",),
+    "site": ("residence",),
+    "hosting": ("site",),
+}
 # `where` leaves the preposition out, and asks for nothing but these.
-_WHERE = ("at", "in", "on", "from", "to", "for")
+_WHERE = ("at", "in", "on")
+_MOTION = frozenset({"move", "relocate", "migrate", "go", "travel", "fly", "deploy"})
 _WHERE_RELATIONS = frozenset({"located_at", "part_of"})
 _WHERE_CLASSES = frozenset({"datastore"})
 # What a noun and a preposition mean together: `people at`, `commits by`.
@@ -248,8 +253,8 @@ def _attempts(language: Language, plan: Plan) -> Iterator[Attempt]:
         yield attempt
         if language.schema.classes[match.phrase_class].symmetric and senses.turns(phrase, match.phrase_class):
             yield replace(attempt, head=attempt.tail, tail=attempt.head)
-        near = {other for group in _CLOSE if match.phrase_class in group for other in group} - {match.phrase_class}
-        close.append(replace(attempt, classes=(*sorted(near), ""), near=True, score=attempt.score / 2))
+        near = _NEAR.get(match.phrase_class, ())
+        close.append(replace(attempt, classes=(*near, ""), near=True, score=attempt.score / 2))
     yield from close
 
 
@@ -323,7 +328,8 @@ def _phrases(asked: Asked, key: str) -> Iterable[str]:
     if asked.wh == "where" and phrase == "is in":
         return ("is in", "is at", "lives in", "is located in", "runs on", "is hosted on")
     if asked.wh == "where" and phrase.split(" ")[-1] not in english.PREPOSITIONS:
-        return [*(f"{phrase} {preposition}" for preposition in _WHERE), phrase]
+        moving = not _MOTION.isdisjoint(map(english.lemma, phrase.split(" ")))
+        return [*(f"{phrase} {preposition}" for preposition in (*(("to",) if moving else ()), *_WHERE)), phrase]
     return (phrase,)
 
 

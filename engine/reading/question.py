@@ -308,7 +308,9 @@ def _unknown(draft: _Draft, strong: list[_Span]) -> list[_Span]:
         capitals = [index for index in run if tokens[index].raw[:1].isupper()]
         kept = range(capitals[0], capitals[-1] + 1) if capitals else range(run[0], run[-1] + 1)
         gram = normal(spelt([tokens[index] for index in kept]))
-        entities = linking.starting(reader, gram, position)
+        entities = linking.kinded(reader, gram, grammar.APPOSITIVES, position) or linking.starting(
+            reader, gram, position
+        )
         read_as = gram
         if not entities:
             near = linking.misspelt(reader, gram, position)

@@ -248,6 +248,10 @@ def world(tmp_path_factory):
     b.entity("Queues", "Concept", keys=("note:aa",))
     b.entity("Oncall guide", "Concept", keys=("note:bb",))
     b.entity("kafka-notes", "Concept", label="tag")
+    b.entity("Project Merlin", "Concept")
+    b.fact("Wen Li", "leads", "Project Merlin")
+    b.entity("Chess Club", "Organization")
+    b.fact("Wen Li", "is a member of", "Chess Club")
     note = b.episode(
         "# Team\n\nAlice Moss works at Globex.\nRobin owns Heron.\n",
         item="note:aa",
