@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Under this a statement is more often wrong than right and is not kept (measured in evaluation/).
 FLOOR = 0.35
+# Votes from here on are evidence that a statement cannot turn.
+HARD = 0.6
 # A thing of less strength is some such thing, not a known one.
 KNOWN = 0.6
 
@@ -83,7 +85,7 @@ class Chooser:
         known = self._classes[match.phrase_class]
         for thing, declared in ((head, known.heads), (tail, known.tails)):
             if len(declared) == 1 or (declared and thing.type not in declared):
-                thing.vote(declared[0], 0.3)
+                thing.vote(declared[0], 0.5 if max(thing.votes.values(), default=0.0) < HARD else 0.3)
 
 
 def choose(options: Sequence[Option]) -> list[tuple[Option, Match, float]]:
@@ -136,6 +138,7 @@ def _type_fit(thing: Thing, declared: tuple[str, ...]) -> float:
             return 0.0
         return 0.9 if "Concept" in declared or thing.linked else 0.8
     best = max(thing.votes.get(kind, 0.0) for kind in declared)
-    if best <= 0:
-        return 0.0 if top >= 0.5 else 0.4
+    if top < HARD:
+        # Only the model's label speaks, and on names it has not seen it is near a coin's toss.
+        return 0.7 + 0.3 * best / top
     return 0.5 + 0.5 * best / top if best * 3 > top else 0.0

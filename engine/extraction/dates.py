@@ -106,9 +106,12 @@ def find(text: str, occurred_at: int) -> list[Stated]:
         role = before.lastgroup if before else None
         if match["year"] and before and before[0].lower().startswith("at "):
             continue
-        if role is None and _NEEDS_ROLE.match(match[0]):
+        closes = bool(found) and text[found[-1].end : match.start()].strip() == "and" and _between(text, found[-1])
+        if role is None and not closes and _NEEDS_ROLE.match(match[0]):
             continue
-        if match["m4"] and match["m4"].lower() in ("may", "march") and match["m4"].islower():
+        word = match["m4"] or match["day"] or ""
+        if word.islower() and (word in ("may", "march") or len(word.rstrip(".")) <= 4):
+            # "the sun", "we may": in small letters only a name in full is a date.
             continue
         if match["day"] and match[0].lower().endswith("days"):
             continue
@@ -142,7 +145,11 @@ def _joined(text: str, first: Stated, second: Stated) -> bool:
     between = text[first.end : second.end][: max(0, second.start - first.end)].strip().lower()
     if between in ("-", "\N{EN DASH}", "\N{EM DASH}", "to"):
         return True
-    return between == "and" and text[first.start : first.end].lower().startswith("between")
+    return between == "and" and _between(text, first)
+
+
+def _between(text: str, stated: Stated) -> bool:
+    return text[stated.start : stated.end].lower().startswith("between")
 
 
 def _value(match: re.Match[str], today: date, *, ahead: bool) -> str:

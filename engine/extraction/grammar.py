@@ -107,6 +107,11 @@ _NOBODY = frozenset({"no", "nobody", "none", "neither", "nothing"})
 _REPLACE = frozenset({"replace", "swap", "substitute", "exchange"})
 _INHERIT = frozenset({"take", "inherit", "buy", "acquire", "get", "adopt", "purchase"})
 
+# Verbs of lasting states: in the past tense they tell of a time that is over ("she lived in Oslo").
+_STATES = frozenset(
+    ["be", "work", "live", "reside", "own", "use", "depend", "rely", "require", "need", "belong", "manage", "lead", "maintain", "run", "teach", "study", "report", "handle", "oversee", "chair", "host", "power", "store", "serve", "sit"]
+)
+
 REPORTED, AHEAD = 0.7, 0.6
 
 
@@ -123,6 +128,7 @@ class Candidate:
         strict: Only an exact phrase of the schema counts.
         ends: The left and right no longer hold, whatever the phrase says of others.
         ahead: It lies in the future.
+        past: A state that is told in the past tense: it held then.
         via: The object within the phrase (`stores data in`); -1 for none. When it is a thing itself, the phrase is about it.
     """
 
@@ -135,6 +141,7 @@ class Candidate:
     ends: bool = False
     ahead: bool = False
     via: int = -1
+    past: bool = False
 
 
 def candidates(doc: Any) -> Iterator[Candidate]:
@@ -293,6 +300,16 @@ def _governed(verb: Any) -> tuple[float, str, bool]:
     return 1.0, "", False
 
 
+def _was(verb: Any) -> bool:
+    """Say whether a verb tells of a state in the past tense; what others reported in the past may still hold."""
+    if w.lemma(verb.lower_) not in _STATES or verb.dep_ in ("ccomp", "xcomp"):
+        return False
+    helpers = [child for child in verb.children if child.dep_ in ("aux", "auxpass")]
+    if any(w.lemma(child.lower_) == "have" for child in helpers):
+        return False
+    return verb.tag_ == "VBD" or any(child.lower_ in ("was", "were") for child in helpers)
+
+
 def prepositions(token: Any) -> Iterator[tuple[str, Any]]:
     """Yield (words, noun) for what hangs on a token by prepositions: `out of` X, `in favour of` Y, `from` A `to` B."""
     for child in token.children:
@@ -330,6 +347,7 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     subjects = [token.i for token in subject_of(verb)]
     if not subjects and verb.tag_ == "VB" and verb.dep_ == "ROOT":
         return
+    past = not stopped and _was(verb)
     children = list(verb.children)
     passive = any(child.dep_ in ("auxpass", "nsubjpass") for child in children) or (
         verb.dep_ == "acl" and verb.tag_ == "VBN"
@@ -351,7 +369,7 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     def candidate(
         left: int, right: int, *phrases: str, strict: bool = False, ends: bool = False, via: int = -1
     ) -> Candidate:
-        return Candidate(left, phrases, right, verb.i, weight, strict, ends, ahead, via)
+        return Candidate(left, phrases, right, verb.i, weight, strict, ends, ahead, via, past)
 
     if w.lemma(verb.lower_) == "be":
         yield from (

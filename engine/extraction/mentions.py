@@ -154,14 +154,14 @@ _PRONOUNS = {"he": "he", "him": "he", "she": "she", "her": "she", "they": "they"
 _LABELS: dict[str, dict[str, float]] = {
     "PERSON": {"Person": 0.4, "Organization": 0.15, "Artifact": 0.15},
     "ORG": {"Organization": 0.4, "Artifact": 0.2, "Person": 0.1},
-    "GPE": {"Place": 0.3, "Organization": 0.25, "Artifact": 0.1},
-    "LOC": {"Place": 0.5},
+    "GPE": {"Place": 0.35, "Organization": 0.25, "Artifact": 0.1},
+    "LOC": {"Place": 0.35},
     "FAC": {"Place": 0.4, "Organization": 0.2},
-    "PRODUCT": {"Artifact": 0.5},
+    "PRODUCT": {"Artifact": 0.35},
     "WORK_OF_ART": {"Artifact": 0.4},
     "LAW": {"Artifact": 0.3, "Concept": 0.3},
     "EVENT": {"Event": 0.6},
-    "LANGUAGE": {"Concept": 0.5},
+    "LANGUAGE": {"Concept": 0.4},
 }
 _LOCATIVE = {"in", "near", "to", "around", "from", "outside", "across"}
 
@@ -311,7 +311,9 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
             # A capital means nothing at the start of a sentence: a statement may use it, alone it is no evidence.
             mention.strength = 0.7
         words = [doc[i].text for i in range(first, last + 1)]
-        if _common_head(doc, last, words):
+        if len(words) == 1 and words[0].lower() in g.ROLES and not mention.roles:
+            mention.kind, mention.strength = "role", 0.0
+        elif _common_head(doc, last, words):
             mention.kind, mention.strength = "noun", STRONG
     else:
         counted = False
@@ -467,9 +469,9 @@ def _vote_label(mention: Mention, doc: Any, ent: Any) -> None:
     if ent.label_ in ("GPE", "ORG", "LOC", "FAC"):
         if head.dep_ == "pobj":
             word = head.head.lower_
-            _add(mention.votes, "Place" if word in _LOCATIVE else "Organization", 0.2)
+            _add(mention.votes, "Place" if word in _LOCATIVE else "Organization", 0.15)
         elif head.dep_ in ("nsubj", "nsubjpass", "dobj"):
-            _add(mention.votes, "Organization", 0.1)
+            _add(mention.votes, "Organization", 0.15)
 
 
 def _add(votes: dict[str, float], kind: str, weight: float) -> None:

@@ -26,6 +26,11 @@ BASE, PRONOUN, TOPIC, WEAK, UNDATED_FUTURE, LABEL = 0.9, 0.85, 0.9, 0.8, 0.5, 0.
 
 _MEETING = frozenset({"meet", "talk", "speak", "have", "visit", "catch"})
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
+# Classes of what lasts: told in the past tense it is over.
+_LASTING = frozenset(
+    {"employment", "residence", "responsibility", "ownership", "membership", "education", "reporting"}
+    | {"dependency", "datastore", "hosting"}
+)
 _NO_DATES: tuple[str | None, str | None] = (None, None)
 
 
@@ -165,7 +170,8 @@ class Scene:
             weight = BASE * score * candidate.weight * self._doubt(option, reading)
             if candidate.ahead and not dated:
                 weight *= UNDATED_FUTURE
-            valid = _valid(dated, ends=meant.ends)
+            over = candidate.past and not meant.ends and meant.phrase_class in _LASTING
+            meant, valid = _valid(meant, dated, over=over)
             if self._keep(option, meant, _shown(candidate, meant), reading, valid=valid, weight=weight):
                 self._instead(option, meant, reading, valid, weight)
 
@@ -244,10 +250,11 @@ class Scene:
                 entity = Entity(f"b{len(ids) + 1}", thing.name, thing.type, thing.keys, thing.span, {}, sure, 1)
             ids[id(thing)] = entity.id
             result.entities.append(entity)
-        best: dict[tuple[str, str, str, bool], Relation] = {}
+        best: dict[tuple[object, ...], Relation] = {}
         for head, tail, relation in self._stated:
             relation.head, relation.tail = ids[id(head)], ids[id(tail)]
-            key = (relation.head, relation.phrase_class, relation.tail, relation.ends)
+            said = (relation.ends, relation.valid_from, relation.valid_to)
+            key = (relation.head, relation.phrase_class, relation.tail, *said)
             if key not in best or best[key].confidence < relation.confidence:
                 best[key] = relation
         result.relations = list(best.values())
@@ -303,12 +310,18 @@ def _modifies(doc: Any, date: Stated) -> bool:
     return root.dep_ in ("compound", "nmod", "amod") and root.head.i == span.end and root.head.tag_ in _NOUNS
 
 
-def _valid(stated: Sequence[Stated], *, ends: bool) -> tuple[str | None, str | None]:
-    """Return (valid_from, valid_to) that dates give a statement."""
+def _valid(match: Match, stated: Sequence[Stated], *, over: bool) -> tuple[Match, tuple[str | None, str | None]]:
+    """Return the match, turned into an end where the dates or the tense say so, with (valid_from, valid_to)."""
     start = end = None
     for date in stated:
-        if date.role == "to" or ends:
+        if date.role == "to" or match.ends:
             end = end or date.value
         else:
             start = start or date.value
-    return start, end
+    if over and start and not end:
+        # "lived there in 2019": in that time, no word of any other.
+        end = start if all(date.role == "at" for date in stated) else None
+    passed = end is not None and start is None and not any(date.ahead for date in stated)
+    if passed or (over and not stated):
+        match = replace(match, ends=True)
+    return match, (start, end)

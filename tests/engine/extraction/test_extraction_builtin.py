@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from conftest import Reads
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Nadia left Borealis in May and joined Fennel Labs.",
+         ["Nadia part_of Borealis ended to 2026-05", "Nadia part_of Fennel Labs from 2026-05"]),
+        ("The orders service now stores its data in Postgres instead of MySQL.",
+         ["orders service depends_on MySQL ended", "orders service depends_on Postgres"]),
+        ("We moved the billing pipeline from RabbitMQ to Kafka on 12 May.",
+         ["billing pipeline depends_on Kafka from 2026-05-12", "billing pipeline depends_on RabbitMQ ended to 2026-05-12"]),
+        ("Tom is leading the Heron project.", ["Heron project owned_by Tom"]),
+        ("Alice lives in Lisbon.", ["Alice located_at Lisbon"]),
+        ("The outage was caused by an expired certificate.", ["expired certificate caused outage"]),
+        ("Heron depends on the ingest service.", ["Heron depends_on ingest service"]),
+        ("Project Heron is now called Osprey.", ["Project Heron related_to Osprey"]),
+        ("Maya took over the search team from Tom.", ["search team owned_by Maya", "search team owned_by Tom ended"]),
+        ("The API is maintained by Priya.", ["API owned_by Priya"]),
+        ("I met with Dr. Okafor at the clinic on Tuesday.", ["Robin Vale related_to Dr. Okafor from 2026-05-19"]),
+        ("Since March, Ines Duarte has been working for Copperline.", ["Ines Duarte part_of Copperline from 2026-03"]),
+        ("Hannah Osei, the CTO of Brightwater Group, founded Tidepool.",
+         ["Hannah Osei part_of Brightwater Group", "Tidepool owned_by Hannah Osei"]),
+        ("Greta joined Copperline in January 2025. She maintains the export job.",
+         ["Greta part_of Copperline from 2025-01", "export job owned_by Greta"]),
+        ("Nils moved from Bergen to Porto in 2023.",
+         ["Nils located_at Bergen ended to 2023", "Nils located_at Porto from 2023"]),
+        ("Nils moved from Copperline to Fennel Labs.", ["Nils part_of Copperline ended", "Nils part_of Fennel Labs"]),
+        ("Alice worked at Acme until March 2026.", ["Alice part_of Acme ended to 2026-03"]),
+        ("Ada worked at Acme from 2019 to 2021.", ["Ada part_of Acme from 2019 to 2021"]),
+    ],
+)  # fmt: skip
+def test_a_plain_statement_has_its_ends_direction_and_dates(reads: Reads, text: str, facts: list[str]) -> None:
+    assert reads.facts(text) == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Alice does not work at Copperline.",
+        "If Alice joins Copperline, Tom will be delighted.",
+        "Alice might move to Berlin next year.",
+        "Does the gateway depend on Consul?",
+        "We should migrate the ledger to Postgres.",
+        "Tom plans to leave Borealis in August.",
+        "I wonder whether Ines still works at Copperline.",
+        "Nobody uses the fax gateway.",
+        "- [ ] Alice joins Copperline",
+        "> Alice works at Copperline.",
+        "```\nAlice works at Copperline.\n```",
+        "Alice ~~works at Copperline~~ sails.",
+    ],
+)
+def test_what_is_denied_supposed_planned_asked_or_quoted_is_no_fact(reads: Reads, text: str) -> None:
+    assert reads.facts(text) == []
+
+
+def test_an_announced_change_with_a_date_is_a_less_certain_fact_of_the_future(reads: Reads) -> None:
+    found = reads.extract("Alice will join Copperline in August 2026.")
+    assert reads.lines(found) == ["Alice part_of Copperline from 2026-08"]
+    assert found.relations[0].confidence < 0.6
+
+
+def test_a_list_line_speaks_of_what_its_note_is_about(reads: Reads) -> None:
+    links = ({"target": "Acme", "kind": "wikilink", "start": 11, "end": 19},)
+    found = reads.facts(
+        "- works at [[Acme]] since 2024-03\n- Manager: Tom Berg\n- lives in Lisbon", title="Alice", links=links
+    )
+    assert found == ["Alice located_at Lisbon", "Alice part_of Acme from 2024-03", "Alice part_of Tom Berg"]
+
+
+def test_what_one_does_with_people_is_ones_own_even_in_their_note(reads: Reads) -> None:
+    assert reads.facts("- met with [[Priya Raman]] yesterday", title="Alice") == [
+        "Robin Vale related_to Priya Raman from 2026-05-19"
+    ]
+
+
+def test_the_note_and_its_alias_are_one(reads: Reads) -> None:
+    found = reads.extract(
+        "Nadia works at Harbourlight. She lives in Porto.", title="Nadia Okoro", item_names=("Nadia",)
+    )
+    assert reads.lines(found) == ["Nadia Okoro located_at Porto", "Nadia Okoro part_of Harbourlight"]
+    topic = next(entity for entity in found.entities if entity.name == "Nadia Okoro")
+    assert topic.keys == ("note:1",)
+
+
+def test_the_first_person_is_the_owner_with_their_keys_and_otherwise_the_author(reads: Reads) -> None:
+    mine = reads.extract("I work at Copperline.")
+    assert next(e.keys for e in mine.entities if e.type == "Person") == ("email:robin@example.com",)
+    theirs = reads.extract(
+        "I work at Copperline.", author_name="Tom Berg", author_keys=("email:tom@example.com",), own=False
+    )
+    assert reads.lines(theirs) == ["Tom Berg part_of Copperline"]
+    assert reads.extract("I work at Copperline.", own=False).relations == []
+
+
+def test_a_commit_without_a_subject_speaks_of_its_repository(reads: Reads) -> None:
+    commit = {"kind": "commit", "item": "commit:a", "title": "x", "attributes": {"repository": "tides"}}
+    assert reads.facts("Migrate the ledger from MySQL to Postgres", **commit) == [
+        "ledger depends_on MySQL ended",
+        "ledger depends_on Postgres",
+    ]
+    assert reads.facts("Use Kafka for events", **commit) == ["tides depends_on Kafka"]
+
+
+def test_every_quote_and_span_is_cut_from_the_text_itself(reads: Reads) -> None:
+    text = (
+        "# Team\n\n**Nadia Okoro** works at [[Companies/Acme|Acme]]\nsince *March 2024*. She leads the `ingest-api`.\n"
+    )
+    found = reads.extract(text)
+    assert len([r for r in found.relations if r.tier]) == 2
+    for relation in found.relations:
+        assert relation.span is not None
+        assert relation.quote == text[slice(*relation.span)] != ""
+    spans = {e.name: text[slice(*e.span)] for e in found.entities if e.span and e.tier}
+    assert spans == {"Nadia Okoro": "Nadia Okoro", "Acme": "Acme", "ingest-api": "ingest-api"}
+
+
+def test_a_statement_tells_the_type_of_a_name_that_nothing_else_tells(reads: Reads) -> None:
+    types = reads.types("Zorvan works at Quillby.")
+    assert (types["Zorvan"], types["Quillby"]) == ("Person", "Organization")
+
+
+def test_technical_names_are_things_whatever_the_model_takes_them_for(reads: Reads) -> None:
+    types = reads.types("The gateway uses Kafka, RabbitMQ, Postgres and libcurl.")
+    assert {types[name] for name in ("Kafka", "RabbitMQ", "Postgres", "libcurl")} == {"Artifact"}
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=300))
+def test_any_text_is_extracted_without_failing(reads: Reads, text: str) -> None:
+    [(found, failures)] = reads.chain.extract([reads.episode(text)])
+    assert failures == []
+    ids = {entity.id for entity in found.entities}
+    assert len(ids) == len(found.entities)
+    for relation in found.relations:
+        assert {relation.head, relation.tail} <= ids
+        assert 0 <= relation.confidence <= 1
