@@ -15,11 +15,12 @@ Range = tuple[int, int]
 
 _BACKTICKS = re.compile(r"`+")
 _LINK = re.compile(
+    r"(?=[\[\#!h])(?:"  # looked at first: most characters open no link
     r"(?P<wiki>(?P<tag_sign>\#)?(?P<embed>!)?\[\[(?P<inner>[^\[\]\n]{1,1000})\]\])"
     r"|(?P<image>!)?\[(?P<text>[^\[\]\n]{0,500})\]\((?P<dest><[^<>\n]{1,2000}>|[^\s()<>]{1,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,500}){0,3})"
     r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?[ \t]*\)"
-    r"|(?<!\\)\[(?P<org>[^\[\]\n]{1,500})\]:[ \t]{1,20}(?P<org_dest>[^\s<>]{1,2000})"
-    r"|(?P<url>\bhttps?://[^\s<>\[\]\"`|\\^{}]{1,2000})"
+    r"|(?<!\\)\[(?P<ref>[^\[\]\n]{1,500})\]:[ \t]{1,20}(?P<ref_dest>[^\s<>]{1,2000})"
+    r"|(?P<url>\bhttps?://[^\s<>\[\]\"`|\\^{}]{1,2000}))"
 )
 _TAG = re.compile(
     r"(?<![^\s(])\#(?P<name>[^\s\#()\[\]{}<>!\"$%&'*+,.:;=?@^`|~\\\u2018-\u201f\u2026\u3001\u3002]{1,200})"
@@ -180,9 +181,9 @@ def _links(text: str, blanked: str) -> list[tuple[Link | None, Range]]:
         elif found["dest"]:
             label = text[found.start("text") : found.end("text")].strip()
             link = _pointing(found["dest"].strip("<>"), label, start, end, embed=bool(found["image"]))
-        elif found["org_dest"]:
-            if not found["org"].startswith("^"):  # a footnote
-                link = _pointing(found["org_dest"], found["org"].strip(), start, end)
+        elif found["ref_dest"]:
+            if not found["ref"].startswith("^"):  # a footnote
+                link = _pointing(found["ref_dest"], found["ref"].strip(), start, end)
         else:
             url = found["url"].rstrip(_TRAILING) if found["url"].count("(") < found["url"].count(")") else ""
             url = url or found["url"].rstrip(_TRAILING.replace(")", ""))

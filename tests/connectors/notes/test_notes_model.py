@@ -177,4 +177,4 @@ class VaultMachine(RuleBasedStateMachine):
 
 
 TestVault = VaultMachine.TestCase
-TestVault.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestVault.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

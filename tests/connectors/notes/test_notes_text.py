@@ -220,6 +220,7 @@ def test_a_long_fence_is_never_cut(read: Read) -> None:
     assert any(fence in section.text for section in item.sections)
 
 
+@pytest.mark.slow
 def test_five_megabytes_are_read_in_bounded_time(read: Read, benchmark_seconds: Seconds) -> None:
     text = (
         "## Heading\n\n" + "Some words and [[a link]] that make a `line` of text.\n" * 10 + "\n- item\n- [ ] task\n\n"
