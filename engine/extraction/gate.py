@@ -206,7 +206,7 @@ _TOO_SHORT = 8
 
 def tier0_only(episode: Episode) -> list[str]:
     """Return why an episode gets no more than tier 0; empty when higher tiers should look at it."""
-    if episode.kind not in ("note", "commit", "message", "text"):
+    if episode.kind not in ("note", "commit", "message", "text", "log"):
         return [f"kind:{episode.kind}"]
     reasons = [flag for flag in ("bot", "bulk", "merge") if episode.attributes.get(flag)]
     if not episode.text.strip():
