@@ -1,9 +1,12 @@
 """Small graphs written row by row as `schemas/graph.sql` says, so that reading is tested without the projection."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from datetime import UTC, datetime
 from importlib import resources
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
@@ -13,10 +16,14 @@ from ctxsync.engine.names import normal
 from ctxsync.engine.reading import Reader, ask
 from ctxsync.engine.schema import universal
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
 _LEXICON = Lexicon(universal())
 
 
-def ms(text):
+def ms(text: str) -> int:
     """Return the milliseconds of `2024`, `2024-03`, `2024-03-05` or a full time, UTC."""
     text = {4: f"{text}-01-01", 7: f"{text}-01"}.get(len(text), text)
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
@@ -28,7 +35,7 @@ NOW = ms("2026-06-01")
 class Builder:
     """Writes a graph. Position n was recorded at 2026-01-01 plus n hours unless `recorded` says otherwise."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.db = apsw.Connection(str(path))
         self.db.execute("PRAGMA journal_mode = WAL")
@@ -39,20 +46,22 @@ class Builder:
             self.db.executemany(
                 "INSERT INTO moment VALUES (?, ?)", [(position, self.recorded(position)) for position in range(1, 1001)]
             )
-        self.entities = {}
-        self.items = {}
+        self.entities: dict[str, int] = {}
+        self.items: dict[str, int] = {}
 
     @staticmethod
-    def recorded(position):
+    def recorded(position: int) -> int:
         return ms("2026-01-01") + position * 3_600_000
 
-    def insert(self, table, **row):
+    def insert(self, table: str, **row: Any) -> int:
         columns = ", ".join(row)
         marks = ", ".join(f":{name}" for name in row)
         self.db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", row)
         return self.db.last_insert_rowid()
 
-    def source(self, name="vault", kind="notes", trust="own", identity=None):
+    def source(
+        self, name: str = "vault", kind: str = "notes", trust: str = "own", identity: dict[str, list[str]] | None = None
+    ) -> None:
         self.insert(
             "source",
             name=name,
@@ -63,7 +72,17 @@ class Builder:
             identity=json.dumps(identity or {"names": [], "keys": []}),
         )
 
-    def entity(self, name, kind="Concept", *, aliases=(), keys=(), since=1, until=None, label=None):
+    def entity(
+        self,
+        name: str,
+        kind: str = "Concept",
+        *,
+        aliases: Sequence[str] = (),
+        keys: Sequence[str] = (),
+        since: int = 1,
+        until: int | None = None,
+        label: str | None = None,
+    ) -> int:
         row = self.insert("entity", entity=_digest("entity", label or name))
         self.entities[label or name] = row
         self.insert("entity_version", entity=row, name=name, type=kind, since=since, until=until)
@@ -78,21 +97,21 @@ class Builder:
 
     def episode(
         self,
-        text,
+        text: str,
         *,
-        item="note:1",
-        title="Note",
-        place="Note.md",
-        source="vault",
-        kind="note",
-        line=1,
-        at="2024-01-01",
-        author="",
-        author_entity=None,
-        since=1,
-        until=None,
-        heading=(),
-    ):
+        item: str = "note:1",
+        title: str = "Note",
+        place: str = "Note.md",
+        source: str = "vault",
+        kind: str = "note",
+        line: int = 1,
+        at: str = "2024-01-01",
+        author: str = "",
+        author_entity: str | None = None,
+        since: int = 1,
+        until: int | None = None,
+        heading: Sequence[str] = (),
+    ) -> int:
         if item not in self.items:
             self.items[item] = self.insert("item", item=item, kind=kind, title=title, attributes="{}", flags="[]")
             self.insert("sighting", item=self.items[item], source=source, place=place, since=since, until=until)
@@ -100,7 +119,7 @@ class Builder:
         if author_entity is not None:
             node = self.db.execute(
                 "SELECT node FROM identity WHERE entity = ?", (self.entities[author_entity],)
-            ).fetchone()[0]
+            ).fetchall()[0][0]
         row = self.insert(
             "episode",
             episode=_digest(item, text, str(since)),
@@ -127,25 +146,29 @@ class Builder:
 
     def fact(
         self,
-        head,
-        phrase,
-        tail,
+        head: str,
+        phrase: str,
+        tail: str,
         *,
-        start="2024-01-01",
-        end=None,
-        confidence=0.9,
-        since=1,
-        until=None,
-        episode=None,
-        quote="",
-        superseded_by=None,
-        reason="",
-        ended_in=None,
-        at=None,
-    ):
+        start: str = "2024-01-01",
+        end: str | None = None,
+        confidence: float = 0.9,
+        since: int = 1,
+        until: int | None = None,
+        episode: int | None = None,
+        quote: str = "",
+        superseded_by: int | None = None,
+        reason: str = "",
+        ended_in: int | None = None,
+        at: str | None = None,
+    ) -> int:
         """State `head phrase tail`: relation, class and direction are those that the schema gives the phrase."""
         kinds = [
-            self.db.execute("SELECT type FROM entity_version WHERE entity = ?", (self.entities[name],)).fetchone()[0]
+            str(
+                self.db.execute("SELECT type FROM entity_version WHERE entity = ?", (self.entities[name],)).fetchall()[
+                    0
+                ][0]
+            )
             for name in (head, tail)
         ]
         match = _LEXICON.find(phrase, *kinds)[0]
@@ -174,7 +197,7 @@ class Builder:
         for said, role in ((episode, "states"), (ended_in, "ends")):
             if said is None:
                 continue
-            text = self.db.execute("SELECT text FROM episode WHERE id = ?", (said,)).fetchone()[0]
+            text = str(self.db.execute("SELECT text FROM episode WHERE id = ?", (said,)).fetchall()[0][0])
             words = quote if role == "states" else ""
             begin = text.find(words) if words else None
             evidence = self.insert(
@@ -199,14 +222,14 @@ class Builder:
             self.insert("support", fact=row, evidence=evidence, role=role, since=since, until=until)
         return row
 
-    def people(self, *names):
+    def people(self, *names: str) -> None:
         for name in names:
             self.entity(name, "Person")
 
-    def reader(self):
+    def reader(self) -> Reader:
         return Reader.open(self.path)
 
-    def ask(self, question, **options):
+    def ask(self, question: str, **options: Any) -> dict[str, Any]:
         reader = self.reader()
         try:
             return ask(reader, question, **{"now": NOW, "vectors": False, **options})
@@ -214,12 +237,12 @@ class Builder:
             reader.close()
 
 
-def _digest(*parts):
+def _digest(*parts: str) -> str:
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
 
 
 @pytest.fixture
-def graph(tmp_path):
+def graph(tmp_path: Path) -> Iterator[Builder]:
     builder = Builder(tmp_path / "graph.db")
     builder.source()
     yield builder
@@ -227,7 +250,7 @@ def graph(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
     """A small company's graph that questions are asked of; nothing writes to it after this."""
     b = Builder(tmp_path_factory.mktemp("world") / "graph.db")
     b.source(identity={"names": ["Robin Vale"], "keys": ["email:robin@example.com"]})

@@ -1,6 +1,14 @@
 """Questions: each class in both directions, and never an answer of the wrong one."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import pytest
+
+if TYPE_CHECKING:
+    from tests.engine.reading.conftest import Builder
+
 
 ANSWERS = [
     # who / what, active and passive
@@ -87,7 +95,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("question", "expected"), ANSWERS, ids=[question for question, _ in ANSWERS])
-def test_a_question_is_answered_by_exactly_the_facts_it_asks_for(world, question, expected):
+def test_a_question_is_answered_by_exactly_the_facts_it_asks_for(world: Builder, question: str, expected: Any) -> None:
     found = world.ask(question)
     assert sorted(found["values"]) == sorted(expected), found["plan"] | {"note": found["note"]}
     assert found["answers"]
@@ -115,13 +123,15 @@ def test_a_question_is_answered_by_exactly_the_facts_it_asks_for(world, question
         ("Heron depends on Kafka", "yes"),
     ],
 )
-def test_a_yes_or_no_question_is_decided_by_a_fact_or_not_at_all(world, question, verdict):
+def test_a_yes_or_no_question_is_decided_by_a_fact_or_not_at_all(
+    world: Builder, question: str, verdict: str | None
+) -> None:
     found = world.ask(question)
     assert found["verdict"] == verdict, found
     assert bool(found["answers"]) == (verdict is not None)
 
 
-def test_the_deciding_fact_of_a_no_is_what_holds_instead(world):
+def test_the_deciding_fact_of_a_no_is_what_holds_instead(world: Builder) -> None:
     found = world.ask("does Heron store its data in Redis?")
     assert found["verdict"] == "no"
     assert [fact["tail"]["name"] for fact in found["answers"]] == ["Postgres"]
@@ -138,7 +148,7 @@ def test_the_deciding_fact_of_a_no_is_what_holds_instead(world):
         ("when did Heron migrate to Postgres?", "2024-02-01T00:00:00Z"),
     ],
 )
-def test_when_is_answered_by_the_time_of_the_fact(world, question, expected):
+def test_when_is_answered_by_the_time_of_the_fact(world: Builder, question: str, expected: Any) -> None:
     found = world.ask(question)
     assert found["values"] == [expected], found
 
@@ -155,7 +165,7 @@ def test_when_is_answered_by_the_time_of_the_fact(world, question, expected):
         ("how many notes link to Kafka?", 2),
     ],
 )
-def test_how_many_is_answered_by_a_number(world, question, count):
+def test_how_many_is_answered_by_a_number(world: Builder, question: str, count: int) -> None:
     found = world.ask(question)
     assert found["count"] == count, found
     assert found["passages"] == []
@@ -175,7 +185,7 @@ def test_how_many_is_answered_by_a_number(world, question, count):
         "who does Robin report to?",
     ],
 )
-def test_a_fact_never_answers_a_question_in_the_other_direction(world, question):
+def test_a_fact_never_answers_a_question_in_the_other_direction(world: Builder, question: str) -> None:
     found = world.ask(question)
     assert found["answers"] == [], [(f["head"]["name"], f["phrase"], f["tail"]["name"]) for f in found["answers"]]
 
@@ -199,31 +209,31 @@ def test_a_fact_never_answers_a_question_in_the_other_direction(world, question)
         "where does Wen Li work?",
     ],
 )
-def test_what_the_graph_cannot_say_is_not_answered_by_something_near(world, question):
+def test_what_the_graph_cannot_say_is_not_answered_by_something_near(world: Builder, question: str) -> None:
     found = world.ask(question)
     assert found["answers"] == [], [(f["head"]["name"], f["phrase"], f["tail"]["name"]) for f in found["answers"]]
     assert found["note"]
 
 
-def test_a_question_beyond_the_planner_gets_the_nearest_passages(world):
+def test_a_question_beyond_the_planner_gets_the_nearest_passages(world: Builder) -> None:
     found = world.ask("what do we know about how the team is organised at Globex?")
     assert found["plan"]["route"] == "passages"
     assert [passage["locator"] for passage in found["passages"]] == ["people/Team.md:3"]
 
 
-def test_what_no_longer_holds_is_told_apart_from_answers(world):
+def test_what_no_longer_holds_is_told_apart_from_answers(world: Builder) -> None:
     found = world.ask("what is Tom Brandt's employer?")
     assert found["answers"] == []
     assert [fact["tail"]["name"] for fact in found["past"]] == ["Acme"]
     assert "now" in found["note"]
 
 
-def test_a_name_alone_tells_what_holds_of_it(world):
+def test_a_name_alone_tells_what_holds_of_it(world: Builder) -> None:
     found = world.ask("who is Alice Moss?")
     assert {fact["tail"]["name"] for fact in found["answers"]} == {"Globex", "Berlin"}
 
 
-def test_an_answer_says_where_it_was_said(world):
+def test_an_answer_says_where_it_was_said(world: Builder) -> None:
     (fact,) = world.ask("who owns Heron?")["answers"]
     (support,) = fact["support"]
     assert support["locator"] == "people/Team.md:6"
@@ -236,7 +246,7 @@ def test_an_answer_says_where_it_was_said(world):
     assert fact["retracted_at"] is None
 
 
-def test_a_question_can_be_put_to_one_source_or_one_person(world):
+def test_a_question_can_be_put_to_one_source_or_one_person(world: Builder) -> None:
     assert world.ask("who owns Heron in my notes?")["values"] == ["Robin Vale"]
     assert world.ask("who owns Heron in the vault source?")["values"] == ["Robin Vale"]
     assert world.ask("who owns Heron in the code source?")["values"] == []
@@ -244,5 +254,5 @@ def test_a_question_can_be_put_to_one_source_or_one_person(world):
     assert world.ask("according to Alice, who owns Heron?")["values"] == []
 
 
-def test_a_misread_name_is_owned_up_to(world):
+def test_a_misread_name_is_owned_up_to(world: Builder) -> None:
     assert "heron" in world.ask("who owns Herron?")["note"]

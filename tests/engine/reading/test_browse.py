@@ -1,18 +1,25 @@
 """Look-ups and time travel on both axes."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ctxsync.engine.reading import counts, entity, facts, history, timeline, why
 from ctxsync.errors import UsageError
 
+if TYPE_CHECKING:
+    from tests.engine.reading.conftest import Builder
+
+
 NOW = 1_780_000_000_000
 
 
 @pytest.fixture
-def moving(graph):
+def moving(graph: Builder) -> Builder:
     """Wen works at Acme, then (learned at position 10) at Globex since 2024; a note about Lisbon comes and goes."""
     graph.people("Wen Li", "Ann")
     graph.entity("Acme", "Organization")
@@ -33,30 +40,30 @@ def moving(graph):
     return graph
 
 
-def tails(shapes):
+def tails(shapes: list[dict[str, Any]]) -> list[str]:
     return [shape["tail"]["name"] for shape in shapes]
 
 
-def test_valid_at_reads_what_held_then(moving):
+def test_valid_at_reads_what_held_then(moving: Builder) -> None:
     assert moving.ask("where does Wen Li work?")["values"] == ["Globex"]
     assert moving.ask("where does Wen Li work?", valid_at=1_690_000_000_000)["values"] == ["Acme"]
     assert moving.ask("where does Wen Li work?", valid_at=1_600_000_000_000)["values"] == []
 
 
-def test_known_at_reads_what_was_believed_then(moving):
+def test_known_at_reads_what_was_believed_then(moving: Builder) -> None:
     assert moving.ask("where does Wen Li work?", known_at=moving.recorded(9))["values"] == ["Acme"]
     assert moving.ask("where does Wen Li live?", known_at=moving.recorded(7))["values"] == ["Lisbon"]
     assert moving.ask("where does Wen Li live?")["values"] == []
     assert moving.ask("where does Wen Li work?", known_at=0)["values"] == []
 
 
-def test_both_axes_work_together(moving):
+def test_both_axes_work_together(moving: Builder) -> None:
     then = {"known_at": moving.recorded(9), "valid_at": 1_720_000_000_000}
     (fact,) = moving.ask("where does Wen Li work?", **then)["answers"]
     assert (fact["tail"]["name"], fact["valid_to"], fact["retracted_at"]) == ("Acme", None, None)
 
 
-def test_facts_are_what_holds_now_and_with_past_also_what_held(moving):
+def test_facts_are_what_holds_now_and_with_past_also_what_held(moving: Builder) -> None:
     reader = moving.reader()
     assert tails(facts(reader, head="Wen Li", now=NOW)["facts"]) == ["Globex"]
     assert tails(facts(reader, head="wen li", past=True, now=NOW)["facts"]) == ["Globex", "Acme"]
@@ -70,12 +77,12 @@ def test_facts_are_what_holds_now_and_with_past_also_what_held(moving):
     reader.close()
 
 
-def test_a_relation_that_does_not_exist_is_refused_by_name(moving):
+def test_a_relation_that_does_not_exist_is_refused_by_name(moving: Builder) -> None:
     with pytest.raises(UsageError, match="part_of"):
         facts(moving.reader(), relation="works_at", now=NOW)
 
 
-def test_history_shows_every_version_on_both_axes(moving):
+def test_history_shows_every_version_on_both_axes(moving: Builder) -> None:
     told = history(moving.reader(), "Wen Li", now=NOW)["facts"]
     assert [(shape["tail"]["name"], shape["valid_to"], shape["retracted_at"] is None) for shape in told] == [
         ("Acme", None, False),
@@ -91,7 +98,7 @@ def test_history_shows_every_version_on_both_axes(moving):
     ]
 
 
-def test_history_of_a_fact_is_its_own_versions(moving):
+def test_history_of_a_fact_is_its_own_versions(moving: Builder) -> None:
     (acme,) = facts(moving.reader(), tail="Acme", past=True, now=NOW)["facts"]
     assert [shape["valid_to"] for shape in history(moving.reader(), acme["id"], now=NOW)["facts"]] == [
         None,
@@ -99,7 +106,7 @@ def test_history_of_a_fact_is_its_own_versions(moving):
     ]
 
 
-def test_why_names_the_words_the_rule_and_what_took_over(moving):
+def test_why_names_the_words_the_rule_and_what_took_over(moving: Builder) -> None:
     (acme,) = facts(moving.reader(), tail="Acme", past=True, now=NOW)["facts"]
     told = why(moving.reader(), acme["id"][:10], now=NOW)
     (fact,) = told["facts"]
@@ -109,7 +116,7 @@ def test_why_names_the_words_the_rule_and_what_took_over(moving):
     assert fact["superseded_by"] == told["superseded_by"][0]["id"]
 
 
-def test_why_of_a_withdrawn_fact_tells_what_it_rested_on(moving):
+def test_why_of_a_withdrawn_fact_tells_what_it_rested_on(moving: Builder) -> None:
     lisbon = next(shape for shape in history(moving.reader(), "Lisbon", now=NOW)["facts"])
     (fact,) = why(moving.reader(), lisbon["id"], now=NOW)["facts"]
     assert fact["retracted_at"] is not None
@@ -117,17 +124,17 @@ def test_why_of_a_withdrawn_fact_tells_what_it_rested_on(moving):
     assert fact["support"][0]["quote"] == "lives in Lisbon"
 
 
-def test_why_of_an_unknown_fact_says_where_ids_come_from(moving):
+def test_why_of_an_unknown_fact_says_where_ids_come_from(moving: Builder) -> None:
     with pytest.raises(UsageError, match="ctxsync facts"):
         why(moving.reader(), "beef", now=NOW)
 
 
-def test_the_line_of_a_quote_counts_from_where_its_section_stands(moving):
+def test_the_line_of_a_quote_counts_from_where_its_section_stands(moving: Builder) -> None:
     (fact,) = facts(moving.reader(), tail="Globex", now=NOW)["facts"]
     assert fact["support"][0]["locator"] == "new.md:6"
 
 
-def test_a_shared_name_lists_everyone_who_bears_it(graph):
+def test_a_shared_name_lists_everyone_who_bears_it(graph: Builder) -> None:
     graph.entity("Sam Reed", "Person", keys=("email:sam@example.com",), label="one")
     graph.entity("Sam Reed", "Person", keys=("email:reed@example.com",), label="two")
     told = entity(graph.reader(), "Sam Reed", now=NOW)["entities"]
@@ -138,7 +145,7 @@ def test_a_shared_name_lists_everyone_who_bears_it(graph):
     assert entity(graph.reader(), "email:reed@example.com", now=NOW)["entities"] == [told[1]]
 
 
-def test_an_ambiguous_name_in_a_question_is_owned_up_to(graph):
+def test_an_ambiguous_name_in_a_question_is_owned_up_to(graph: Builder) -> None:
     graph.entity("Sam Reed", "Person", label="one")
     graph.entity("Sam Hill", "Person", label="two")
     graph.entity("Acme", "Organization")
@@ -151,7 +158,7 @@ def test_an_ambiguous_name_in_a_question_is_owned_up_to(graph):
     assert "Sam Reed" in found["note"]
 
 
-def test_a_first_name_means_the_fuller_name_when_the_bare_one_knows_nothing(graph):
+def test_a_first_name_means_the_fuller_name_when_the_bare_one_knows_nothing(graph: Builder) -> None:
     graph.entity("Sam", "Person", label="bare")
     graph.entity("Sam Hill", "Person")
     graph.entity("Globex", "Organization")
@@ -159,14 +166,14 @@ def test_a_first_name_means_the_fuller_name_when_the_bare_one_knows_nothing(grap
     assert graph.ask("where does Sam work?")["values"] == ["Globex"]
 
 
-def test_the_timeline_of_an_entity_runs_forward(moving):
+def test_the_timeline_of_an_entity_runs_forward(moving: Builder) -> None:
     told = timeline(moving.reader(), "Wen Li", now=NOW)
     times = [entry["at"] for entry in told["timeline"]]
     assert times == sorted(times)
     assert [entry["kind"] for entry in told["timeline"]] == ["starts", "ends", "starts"]
 
 
-def test_counts_are_of_what_stands(moving):
+def test_counts_are_of_what_stands(moving: Builder) -> None:
     assert counts(moving.reader(), now=NOW) == {
         "episodes": 2, "episodes_all": 3, "entities": 5, "facts": {"current": 1, "all": 2},
     }  # fmt: skip
@@ -189,7 +196,7 @@ def test_counts_are_of_what_stands(moving):
         ("who is Ann married to?", ["Bo"]),
     ],
 )
-def test_one_class_of_phrases_does_not_make_two_verbs_one(graph, asked, expected):
+def test_one_class_of_phrases_does_not_make_two_verbs_one(graph: Builder, asked: str, expected: Any) -> None:
     graph.people("Wen Li", "Ann", "Mei", "Bo")
     graph.entity("Acme", "Organization")
     for name in ("spec", "peanuts", "tea"):
@@ -205,7 +212,7 @@ def test_one_class_of_phrases_does_not_make_two_verbs_one(graph, asked, expected
     assert sorted(graph.ask(asked)["values"]) == sorted(expected)
 
 
-def test_reading_loads_no_model_and_no_validation():
+def test_reading_loads_no_model_and_no_validation() -> None:
     code = "import sys, ctxsync.engine.reading; print([m for m in ('pydantic', 'spacy', 'onnxruntime', 'numpy', 'rapidfuzz') if m in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == "[]"

@@ -1,5 +1,7 @@
 """What a question says of time."""
 
+from __future__ import annotations
+
 import pytest
 
 from ctxsync.engine.reading.clock import rfc3339
@@ -37,13 +39,13 @@ NOW = 1_780_317_000_000  # Monday 2026-06-01 12:30 UTC
         ("may i know who leads heron", None, None, ""),
     ],
 )
-def test_time_words_become_a_window(text, after, before, mode):
+def test_time_words_become_a_window(text: str, after: str | None, before: str | None, mode: str) -> None:
     window = find(text, NOW)
     days = [stamp and stamp[:10] for stamp in (rfc3339(window.after), rfc3339(window.before))]
     assert (days, window.mode) == ([after, before], mode)
 
 
-def test_a_stretch_of_days_ends_now():
+def test_a_stretch_of_days_ends_now() -> None:
     window = find("who joined in the last 2 weeks", NOW)
     assert window.after == NOW - 14 * 86_400_000
     assert window.before is not None
@@ -54,5 +56,5 @@ def test_a_stretch_of_days_ends_now():
     ("ms", "text"),
     [(0, "1970-01-01T00:00:00Z"), (1, "1970-01-01T00:00:00.001Z"), (-1, "1969-12-31T23:59:59.999Z"), (None, None), (10**18, "9999-12-31T23:59:59.999Z")],
 )  # fmt: skip
-def test_milliseconds_are_told_as_rfc_3339(ms, text):
+def test_milliseconds_are_told_as_rfc_3339(ms: int | None, text: str | None) -> None:
     assert rfc3339(ms) == text
