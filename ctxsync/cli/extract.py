@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ctxsync.cli.inert import typed
-from ctxsync.cli.options import JsonFlag, now_ms, open_app, show
+from ctxsync.cli.options import JsonFlag, now_ms, open_app, read_stdin, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,8 +47,8 @@ def extract(
     if jsonl:
         if text and text != ["-"]:
             raise UsageError("--jsonl reads its lines from stdin.", remedy="Run `ctxsync extract --jsonl < FILE`.")
-        return _batch(ctx, sys.stdin)
-    words = sys.stdin.read() if text in (["-"], None) and not sys.stdin.isatty() else typed(" ".join(text or []))
+        return _batch(ctx, sys.stdin.buffer)
+    words = read_stdin() if text in (["-"], None) and not sys.stdin.isatty() else typed(" ".join(text or []))
     if not words.strip() or words == "-":
         raise UsageError("There is no text.", remedy='Run `ctxsync extract "Nadia joined Fennel Labs"`.')
     from ctxsync.cli.render_extract import extraction
@@ -88,7 +88,7 @@ def _chain(ctx: typer.Context) -> Any:
     return App(home, load_config(home)).models.chain()
 
 
-def _batch(ctx: typer.Context, lines: Iterable[str]) -> int:
+def _batch(ctx: typer.Context, lines: Iterable[bytes]) -> int:
     from ctxsync.cli.output import print_json_line
 
     chain = _chain(ctx)
@@ -107,13 +107,13 @@ def _batch(ctx: typer.Context, lines: Iterable[str]) -> int:
     return FAILED if bad else 0
 
 
-def _line(line: str, number: int, now: int) -> tuple[Any, Episode | str]:
+def _line(line: bytes, number: int, now: int) -> tuple[Any, Episode | str]:
     """Return the id of a line, as it stands there, and its episode, or why it has none."""
     import orjson
 
     identity: Any = number
     try:
-        data = orjson.loads(line.encode("utf-8", "surrogateescape"))
+        data = orjson.loads(line)
         identity = data.get("id", number) if isinstance(data, dict) else number
         return identity, _episode({"id": number, **data}, now)
     except (ValueError, TypeError, KeyError) as error:
@@ -190,7 +190,7 @@ def shape(result: Extraction) -> dict[str, Any]:
     }
 
 
-def batched(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
+def batched(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
     """Yield numbered lines, `BATCH` at a time."""
     numbered = enumerate(lines, 1)
     while batch := list(islice(numbered, BATCH)):

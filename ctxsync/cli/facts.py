@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxsync.cli.inert import one_line
 from ctxsync.cli.output import joined, line
-from ctxsync.cli.times import date_words, day_words, is_past, validity_words
+from ctxsync.cli.times import day_words, is_past, validity_words
 
 if TYPE_CHECKING:
     from ctxsync.cli.output import Out, Part
@@ -232,8 +232,3 @@ def entity_head(out: Out, entity: dict[str, Any]) -> None:
 
 def _values(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def since(fact: dict[str, Any]) -> str:
-    """Return the beginning of a fact's validity in words."""
-    return date_words(fact.get("valid_from"), year_alone=True)

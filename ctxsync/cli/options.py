@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
@@ -83,6 +84,11 @@ def axes(valid_at: str | None, known_at: str | None, *, now: int) -> Axes:
         "valid_at": None if valid_at is None else parse_moment(valid_at, now=now, option="--valid-at"),
         "known_at": None if known_at is None else parse_moment(known_at, now=now, option="--known-at"),
     }
+
+
+def read_stdin() -> str:
+    """Return what stands on stdin as text, bytes that are not UTF-8 replaced."""
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
 def show(document: Any, render: Any, *, as_json: bool, **context: Any) -> None:

@@ -78,7 +78,7 @@ def match(
     from ctxsync.errors import UsageError
 
     if jsonl:
-        return _batch(sys.stdin)
+        return _batch(sys.stdin.buffer)
     if not phrase:
         raise UsageError("There is no phrase.", remedy='Run `ctxsync schema match "works at"`.')
     words = typed(" ".join(phrase))
@@ -101,7 +101,7 @@ def _matches(phrases: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _batch(lines: Iterable[str]) -> int:
+def _batch(lines: Iterable[bytes]) -> int:
     """Match all lines at once: phrases are short, and the matcher's batch is what makes it quick."""
     import orjson
 
@@ -112,7 +112,7 @@ def _batch(lines: Iterable[str]) -> int:
         if not text.strip():
             continue
         try:
-            data = orjson.loads(text.encode("utf-8", "surrogateescape"))
+            data = orjson.loads(text)
             good = isinstance(data, dict) and isinstance(data.get("phrase"), str)
             read.append(data if good else {"error": f'line {number}: not {{"phrase": text}}'})
         except ValueError as error:

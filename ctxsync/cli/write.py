@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ctxsync.cli.inert import typed
-from ctxsync.cli.options import JsonFlag, open_app, show
-
-if TYPE_CHECKING:
-    from ctxsync.cli.output import Out
+from ctxsync.cli.options import JsonFlag, open_app, read_stdin, show
 
 ATTENTION = 3
 
@@ -95,7 +92,7 @@ def log(
     """
     from ctxsync.cli import render_sync
 
-    words = sys.stdin.read() if text == ["-"] else typed(" ".join(text))
+    words = read_stdin() if text == ["-"] else typed(" ".join(text))
     document = open_app(ctx).log(words)
     show(document, render_sync.logged, as_json=as_json)
 
@@ -106,11 +103,3 @@ def say(message: str) -> None:
 
     sys.stderr.write(f"{one_line(message)}\n")
     sys.stderr.flush()
-
-
-def verdict(out: Out, document: Any) -> None:
-    """Print a small report as `key value` lines."""
-    from ctxsync.cli.output import line
-
-    for key, value in document.items():
-        line(out, f"{key} ", str(value))

@@ -239,6 +239,18 @@ def test_extract_jsonl_keeps_ids_and_order_and_a_bad_line_has_its_error_in_its_p
     assert told[2]["relations"][0]["valid_from"] == "2025-03-01"
 
 
+def test_stdin_that_is_not_utf_8_is_read_all_the_same(ready: Any) -> None:
+    def run(*args: str, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "CTXSYNC_HOME": str(ready.home)}
+        command = [sys.executable, "-m", "ctxsync", *args]
+        return subprocess.run(command, input=stdin, capture_output=True, check=False, env=environment)
+
+    assert run("extract", "-", stdin=b"Nadia Okoro lives in Orl\xe9ans.").returncode == 0
+    ran = run("schema", "match", "--jsonl", stdin=b'{"phrase":"works at"}\n{"phrase":"\xe9"}\n')
+    assert ran.returncode == 1
+    assert [b"error" in text for text in ran.stdout.splitlines()] == [False, True]
+
+
 def test_extract_of_nothing_is_a_usage_error(line: Any) -> None:
     assert line("extract", "-", stdin=" ").code == 2
     assert line("extract", "x", "--jsonl").code == 2
