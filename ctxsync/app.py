@@ -160,13 +160,14 @@ class App:
         from ctxsync.changes import to_events
         from ctxsync.connectors.base import Observed, Sighted, episode_id
         from ctxsync.passes import bring_up
+        from ctxsync.status import rfc3339
         from ctxsync.sync import configure
 
         now = self.clock()
         item = log_item(text, self.config, now)
         with self.lock("log"), self.store(write=True) as store:
             configure(store, self.config, now)
-            place = item.id.removeprefix("log:")
+            place = rfc3339(now)[:10]  # the day is where a thought is found again
             store.append(list(to_events("log", (Observed(item, place), Sighted(item.id, place)), now)))
             done = bring_up(self, store, progress)
         return {"item": item.id, "episodes": [episode_id(item.id, section) for section in item.sections], **done}

@@ -174,6 +174,17 @@ EMBEDDED = "SELECT value FROM meta WHERE key = 'embedded'"
 SET_EMBEDDED = "INSERT OR REPLACE INTO meta (key, value) VALUES ('embedded', ?)"
 
 
+def warm(app: App) -> None:
+    """Load the models now, by giving them a word to chew on, so that the first text does not wait for them."""
+    from ctxsync.engine.extraction.base import Episode
+
+    word = Episode(id="", item="", kind="text", title="", text="Hello.", occurred_at=0)
+    for _ in app.models.chain().extract([word]):
+        continue
+    if embedder := app.models.embedder():
+        embedder.embed([word.text])
+
+
 def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> dict[str, int]:
     """Bring the graph up to the log; one that is damaged, of another log or of another layout is built anew.
 

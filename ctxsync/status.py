@@ -80,8 +80,8 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
                 "location": str(source.path),
                 "trust": source.trust,
                 "items": items.get(source.name, 0),
-                "last_success": _rfc3339(ran.get("at")),
-                "last_tried": _rfc3339(ran.get("tried")),
+                "last_success": _noted(ran.get("at")),
+                "last_tried": _noted(ran.get("tried")),
                 "skipped": ran.get("skipped", {}),
                 "paused": paused.get(source.name, []),
                 "quarantined": sum(entry["source"] == source.name for entry in found["quarantined"]),
@@ -89,7 +89,7 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
         )
     for name, cron in (("reconcile", app.config.jobs.reconcile),):
         ran = noted["jobs"].get(name, {})
-        found["jobs"].append({"name": name, "cron": cron, "last_run": _rfc3339(ran.get("at"))})
+        found["jobs"].append({"name": name, "cron": cron, "last_run": _noted(ran.get("at"))})
     return found
 
 
@@ -104,9 +104,12 @@ def _counts(graph: Graph) -> dict[str, Any]:
     return {name: counts[name] for name in ("episodes", "entities", "facts")}
 
 
-def _rfc3339(milliseconds: Any) -> str | None:
-    if not isinstance(milliseconds, int):
-        return None
+def rfc3339(milliseconds: int) -> str:
+    """Return a time in milliseconds UTC as the JSON shapes have it."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _noted(milliseconds: Any) -> str | None:
+    return rfc3339(milliseconds) if isinstance(milliseconds, int) else None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ctxsync import runs, spool
 from ctxsync.errors import CtxsyncError, StoreLocked
 from ctxsync.jobs import scheduled
-from ctxsync.passes import connect
+from ctxsync.passes import connect, warm
 from ctxsync.sync import SyncRequest
 
 if TYPE_CHECKING:
@@ -83,7 +83,9 @@ class Watch:
             stack.callback(self._unwatch)
             self._watch_sources()
             self._pass({RECONCILE})
-            self._report("ready")
+            if not self._stopped.is_set():
+                warm(self._app)
+                self._report("ready")
             while not self._stopped.is_set():
                 names = self._next()
                 self._pass(names)

@@ -264,6 +264,7 @@ def test_a_logged_thought_answers_at_once_as_my_own(desk: Desk) -> None:
     assert desk.facts() == [("Ines Falk", "employment", "Brightwater")]
     with desk.app().store() as store:
         (event,) = store.read(types=("item.observed",))
+    assert len(event.payload["place"]) == len("2026-11-30")
     assert event.payload["sections"][0]["author"] == {"name": "Robin Vale", "keys": ["email:robin@example.com"]}
 
 
