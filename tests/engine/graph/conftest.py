@@ -14,7 +14,7 @@ from ctxsync.connectors.base import digest
 from ctxsync.events.envelope import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from types import ModuleType
 
 DAY = 86_400_000
@@ -34,7 +34,9 @@ class FakeLog:
         )
         return position
 
-    def read(self, after=0, *, upto=None, types=(), limit=None) -> Iterator[Event]:
+    def read(
+        self, after: int = 0, *, upto: int | None = None, types: Collection[str] = (), limit: int | None = None
+    ) -> Iterator[Event]:
         end = len(self.events) if upto is None else upto
         yield from self.events[after:end][:limit]
 
@@ -49,7 +51,9 @@ class FakeLog:
 
     # What sources say
 
-    def source(self, name="vault", *, trust="own", removed=False, keys=(), names=()) -> int:
+    def source(
+        self, name: str = "vault", *, trust: str = "own", removed: bool = False, keys: Any = (), names: Any = ()
+    ) -> int:
         return self.add(
             "source.configured",
             {
@@ -70,18 +74,18 @@ class FakeLog:
         item: str,
         sections: dict[str, str],
         *,
-        title="",
-        kind="note",
-        source="vault",
-        at=0,
-        names=(),
-        keys=(),
-        author=None,
-        thread="",
-        attributes=None,
-        place=None,
+        title: str = "",
+        kind: str = "note",
+        source: str = "vault",
+        at: int = 0,
+        names: Any = (),
+        keys: Any = (),
+        author: Any = None,
+        thread: str = "",
+        attributes: Any = None,
+        place: str = "",
     ) -> int:
-        body = [
+        body: list[Any] = [
             {
                 "episode": episode(item, key, text),
                 "key": key,
@@ -114,14 +118,23 @@ class FakeLog:
             at=at,
         )
 
-    def sight(self, item: str, place: str = "", *, source="vault") -> int:
+    def sight(self, item: str, place: str = "", *, source: str = "vault") -> int:
         return self.add("item.sighted", {"item": item, "place": place or f"{item}.md"}, source=source, subject=item)
 
-    def unsight(self, item: str, place: str = "", *, source="vault") -> int:
+    def unsight(self, item: str, place: str = "", *, source: str = "vault") -> int:
         return self.add("item.unsighted", {"item": item, "place": place or f"{item}.md"}, source=source, subject=item)
 
     def extract(
-        self, item: str, key: str, text: str, entities, relations=(), *, run="r1", tier=1, source="vault"
+        self,
+        item: str,
+        key: str,
+        text: str,
+        entities: Any,
+        relations: Any = (),
+        *,
+        run: str = "r1",
+        tier: int = 1,
+        source: str = "vault",
     ) -> int:
         """`entities` are (id, name, type) or (id, name, type, keys); `relations` are (head, class, tail, extras)."""
         return self.add(
@@ -145,14 +158,25 @@ class FakeLog:
             subject=f"episode:{episode(item, key, text)}",
         )
 
-    def note(self, item: str, text: str, entities, relations=(), *, title="", at=0, source="vault", **kw) -> None:
+    def note(
+        self,
+        item: str,
+        text: str,
+        entities: Any,
+        relations: Any = (),
+        *,
+        title: str = "",
+        at: int = 0,
+        source: str = "vault",
+        **more: Any,
+    ) -> None:
         """Observe a note of one section, see it, extract it."""
-        self.observe(item, {"": text}, title=title, at=at, source=source, **kw)
+        self.observe(item, {"": text}, title=title, at=at, source=source, **more)
         self.sight(item, source=source)
         self.extract(item, "", text, entities, relations, source=source)
 
 
-CLASSES = {
+CLASSES: dict[str, dict[str, Any]] = {
     "employment": {"relation": "part_of", "phrase_class": "employment", "phrase": "works at", "confidence": 0.8},
     "membership": {"relation": "part_of", "phrase_class": "membership", "phrase": "is a member of", "confidence": 0.8},
     "residence": {"relation": "located_at", "phrase_class": "residence", "phrase": "lives in", "confidence": 0.8},
@@ -194,6 +218,8 @@ def graph_path(tmp_path: Path) -> Path:
 
 def _beside(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"graph_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

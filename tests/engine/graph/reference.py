@@ -5,15 +5,20 @@ It shares with the engine only normal names, dates, and how nodes and entities a
 
 from __future__ import annotations
 
+from typing import Any
+
 from ctxsync.engine.graph import nodes, times
 from ctxsync.engine.schema import universal
 
 CLASSES = universal().classes
 
 
-def held(events):
+def held(events: Any) -> Any:
     """Return {episode: (item, section, source)} and the held note versions, after these events."""
-    seen, shown, first, removed = {}, {}, {}, set()
+    seen: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
+    first: dict[str, Any] = {}
+    removed: set[str] = set()
     for e in events:
         p, item = e.payload, e.payload.get("item")
         if e.type == "source.configured":
@@ -36,7 +41,7 @@ def held(events):
     return {s["episode"]: first[s["episode"]] for _, v in versions for s in v["sections"]}, versions
 
 
-def said(events):
+def said(events: Any) -> Any:
     """Return mentions (node set, name, type, scope, source), statements, and note versions, after these events."""
     episodes, versions = held(events)
     trust = {e.payload["name"]: e.payload for e in events if e.type == "source.configured"}
@@ -67,7 +72,7 @@ def said(events):
     return mentions, statements, versions
 
 
-def identities(mentions, versions):
+def identities(mentions: Any, versions: Any) -> Any:
     """Return a function from node to the node that represents its entity."""
     notes = [(s, v) for s, v in versions if v["kind"] == "note"]
     groups = [set(m[0]) for m in mentions] + [{v["item"], *v["keys"]} for _, v in notes]
@@ -82,7 +87,8 @@ def identities(mentions, versions):
         joined = [k for k in united if k & group]
         united = [k for k in united if not k & group] + [group.union(*joined)]
     rep = {node: min(g, key=nodes.rank) for g in united for node in g}
-    bears, claims = {}, {}
+    bears: dict[str, set[str]] = {}
+    claims: dict[str, set[tuple[str, str]]] = {}
     named = [(min(m[0], key=nodes.rank), m[1]) for m in mentions]
     named += [
         (f"email:{x['email']}", x["name"])
@@ -103,7 +109,7 @@ def identities(mentions, versions):
         for note in who if len(who) == 1 and name in alone else ():
             person.setdefault(note, set()).add(alone[name])
 
-    def settled(node):
+    def settled(node: str) -> str:
         if nodes.kind_of(node) == "name":
             name = node[5:]
             found = owner[name] if name in owner else {alone[name]} if name in alone else ()
@@ -112,7 +118,7 @@ def identities(mentions, versions):
         people = person.get(node, ()) if node.startswith("note:") else ()
         return next(iter(people)) if len(people) == 1 else node
 
-    def root(node):
+    def root(node: str) -> str:
         if not node.startswith("first:"):
             return settled(node)
         scope, source = next((m[3], m[4]) for m in mentions if node in m[0])
@@ -135,11 +141,12 @@ def identities(mentions, versions):
     return root
 
 
-def facts(events, valid, single=lambda name: name in CLASSES and CLASSES[name].single):
+def facts(events: Any, valid: int) -> Any:
     """Return the facts (head, relation, class, tail; entity ids) that hold at a valid time, after these events."""
     mentions, statements, versions = said(events)
     root = identities(mentions, versions)
-    groups, ends = {}, {}
+    groups: dict[Any, Any] = {}
+    ends: dict[Any, Any] = {}
     for _, head, tail, r, at, trust in statements:
         one, two, name = nodes.entity_id(root(head)), nodes.entity_id(root(tail)), r["phrase_class"]
         if name in CLASSES and CLASSES[name].symmetric:
@@ -160,7 +167,7 @@ def facts(events, valid, single=lambda name: name in CLASSES and CLASSES[name].s
             if name in CLASSES and CLASSES[name].symmetric
             else [e for e in ends.get((head, relation), ()) if e[7] != name and e[4] in {k[4] for k in own}]
         )
-        standing: dict[str, list] = {}  # tail: trust, start, end, the end's trust
+        standing: dict[str, list[Any]] = {}  # tail: trust, start, end, the end's trust
         for moment, over, _, trust, tail, start, stop, cls in sorted(own + foreign, key=lambda k: k[:4]):
             span = standing.get(tail)
             if over and cls == name and span is None:
@@ -176,7 +183,7 @@ def facts(events, valid, single=lambda name: name in CLASSES and CLASSES[name].s
             span[0] = max(span[0], trust)
             if stop is not None and stop > span[1] and trust >= span[3]:
                 span[2:4] = stop, trust
-            for other, gone in standing.items() if single(name) else ():
+            for other, gone in standing.items() if name in CLASSES and CLASSES[name].single else ():
                 if other != tail and (gone[2] is None or gone[2] > moment) and trust >= gone[0]:
                     gone[2:4] = moment, trust
         for tail, span in standing.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ctxsync.connectors.base import digest
 
 DAY = 86_400_000
@@ -16,8 +18,9 @@ DATES = [None, None, None, "2023", "2024-03", "2024-Q2", "2024-05-06", "2025"]
 BASE = 1_700_000_000_000
 
 
-def extraction(log, rng, item, key, text, source, run, tier):
-    entities, local = [], []
+def extraction(log: Any, rng: Any, item: Any, key: Any, text: Any, source: Any, run: Any, tier: Any) -> Any:
+    entities: list[tuple[Any, ...]] = []
+    local = []
     for n in range(rng.randint(1, 5)):
         kind = rng.random()
         if kind < 0.45:
@@ -49,7 +52,7 @@ def extraction(log, rng, item, key, text, source, run, tier):
     log.extract(item, key, text, entities, relations, run=run, tier=tier, source=source)
 
 
-def stream(new_log, rng, n):
+def stream(new_log: Any, rng: Any, n: Any) -> Any:
     """Return the events of one item, in their order."""
     log = new_log()
     kind = rng.choice(["note", "note", "note", "commit", "mailmap"])
@@ -81,7 +84,8 @@ def stream(new_log, rng, n):
                         keys=keys, author=author)  # fmt: skip
             for k, section in enumerate(log.events[-1].payload["sections"]):
                 section["occurred_at"] += k
-                author and section.update(episode=digest(section["episode"], author["keys"]))
+                if author is not None:
+                    section.update(episode=digest(section["episode"], author["keys"]))
             known += list(log.events[-1].payload["sections"])
             if step == 0:
                 log.sight(item, source=source)
@@ -103,7 +107,7 @@ NODES = ["name:robin vale", "name:kafka", "name:nadia rahn", "email:robin@exampl
          "email:other@example.com", "note:00", "note:01", "first:note:00:robin", "first:note:01:nadia", "name:acme"]  # fmt: skip
 
 
-def decisions(new_log, rng):
+def decisions(new_log: Any, rng: Any) -> Any:
     """Return the events of a person who links, takes apart, renames, states and corrects."""
     log = new_log()
     for step in range(rng.randint(2, 8)):
@@ -123,7 +127,10 @@ def decisions(new_log, rng):
             "entity.renamed": {"node": node, "name": rng.choice(["Bobby", "Kafka"])},
             "entity.retyped": {"node": node, "to": "Place"},
             "fact.invalidated": {"statement": statement, "valid_to": "2024-05", "reason": "said so"},
-            "fact.corrected": {"statement": statement, "correction": rng.choice([None, statement | {"tail": "name:globex"}])},
+            "fact.corrected": {
+                "statement": statement,
+                "correction": rng.choice([None, statement | {"tail": "name:globex"}]),
+            },
             "schema.rule_learned": {"relation": relation, "phrase_class": name, "single": rng.random() < 0.5},
         }.get(type_, {"statement": statement})
         log.add(type_, payload, source="ctxsync", subject=f"{type_}:{step}", at=BASE + step * DAY)
@@ -132,7 +139,7 @@ def decisions(new_log, rng):
     return log.events
 
 
-def streams(new_log, rng, count):
+def streams(new_log: Any, rng: Any, count: Any) -> Any:
     """Return independent streams of events: those of items, of sources, of decisions about runs."""
     found = [stream(new_log, rng, n) for n in range(count)]
     log = new_log()
@@ -154,7 +161,7 @@ def streams(new_log, rng, count):
     return found
 
 
-def woven(new_log, rng, found, ending=()):
+def woven(new_log: Any, rng: Any, found: Any, ending: Any = ()) -> Any:
     """Return a log of the streams in a random order that keeps each stream's own; a source may go, and return, last."""
     log = new_log()
     order = [n for n, events in enumerate(found) for _ in events]

@@ -74,8 +74,15 @@ def test_others_words_alone_never_retire_an_own_fact() -> None:
         (ACME, 5, None, ""),
         (GLOBEX, 9, None, ""),
     ]
-    assert spans(evaluate([said(1, ACME, 5), said(2, ACME, 9, trust=1, mode=ENDS)], single=True)) == [(ACME, 5, None, "")]
-    assert spans(evaluate([said(1, ACME, 5, trust=1), said(2, GLOBEX, 9)], single=True))[0] == (ACME, 5, 9, "superseded")
+    assert spans(evaluate([said(1, ACME, 5), said(2, ACME, 9, trust=1, mode=ENDS)], single=True)) == [
+        (ACME, 5, None, "")
+    ]
+    assert spans(evaluate([said(1, ACME, 5, trust=1), said(2, GLOBEX, 9)], single=True))[0] == (
+        ACME,
+        5,
+        9,
+        "superseded",
+    )
 
 
 def test_an_end_closes_what_stands_at_the_date_it_gives_else_when_it_was_written() -> None:
@@ -143,7 +150,9 @@ def test_at_equal_trust_a_single_valued_class_never_has_two_at_once(kinds: Any) 
     bare = [{**kind, "trust": 2, **({"valid_from": None} if kind["mode"] == ENDS else {})} for kind in kinds]
     found = evaluate([said(n, **kind) for n, kind in enumerate(bare)], single=True).spans
     for moment in range(22):
-        assert len({s.tail for s in found if s.valid_from <= moment and (s.valid_to is None or s.valid_to > moment)}) <= 1
+        assert (
+            len({s.tail for s in found if s.valid_from <= moment and (s.valid_to is None or s.valid_to > moment)}) <= 1
+        )
 
 
 @given(EVIDENCE)

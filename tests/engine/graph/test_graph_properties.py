@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,7 +21,7 @@ AND NOT EXISTS (SELECT 1 FROM support AS s WHERE s.fact = v.fact AND s.until IS 
 """
 
 
-def built(log, path: Path, **settings) -> Graph:
+def built(log: Any, path: Path, **settings: Any) -> Graph:
     graph = Graph.open(path, write=True)
     catch_up(log, graph, **settings)
     return graph
@@ -33,7 +33,7 @@ def hashes(graph: Graph) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_the_order_of_independent_items_changes_nothing(seed, streams, new_log, tmp_path):
+def test_the_order_of_independent_items_changes_nothing(seed: int, streams: Any, new_log: Any, tmp_path: Path) -> None:
     rng = random.Random(seed)
     found = streams.streams(new_log, rng, 8)
     ending = rng.choice([(), (), ("",), ("", "own")])
@@ -42,7 +42,9 @@ def test_the_order_of_independent_items_changes_nothing(seed, streams, new_log, 
 
 
 @pytest.mark.parametrize("seed", range(50, 65))
-def test_what_a_person_decided_holds_whatever_order_items_come_in(seed, streams, new_log, tmp_path):
+def test_what_a_person_decided_holds_whatever_order_items_come_in(
+    seed: int, streams: Any, new_log: Any, tmp_path: Path
+) -> None:
     rng = random.Random(seed)
     found = [*streams.streams(new_log, rng, 7), streams.decisions(new_log, rng)]
     logs = [streams.woven(new_log, rng, found) for _ in range(3)]
@@ -53,7 +55,9 @@ def test_what_a_person_decided_holds_whatever_order_items_come_in(seed, streams,
 
 
 @pytest.mark.parametrize("seed", range(100, 110))
-def test_live_batches_and_rebuild_agree_on_state_and_history(seed, streams, new_log, tmp_path):
+def test_live_batches_and_rebuild_agree_on_state_and_history(
+    seed: int, streams: Any, new_log: Any, tmp_path: Path
+) -> None:
     rng = random.Random(seed)
     log = streams.woven(new_log, rng, streams.streams(new_log, rng, 8), rng.choice([(), ("",), ("", "own")]))
     whole = hashes(rebuild(log, tmp_path / "whole.db"))
@@ -68,7 +72,9 @@ def test_live_batches_and_rebuild_agree_on_state_and_history(seed, streams, new_
 
 
 @pytest.mark.parametrize("seed", range(200, 220))
-def test_every_past_state_answers_as_the_naive_graph_does(seed, streams, reference, new_log, tmp_path):
+def test_every_past_state_answers_as_the_naive_graph_does(
+    seed: int, streams: Any, reference: Any, new_log: Any, tmp_path: Path
+) -> None:
     rng = random.Random(seed)
     log = streams.woven(new_log, rng, streams.streams(new_log, rng, 8), rng.choice([(), ("",), ("", "own")]))
     with built(log, tmp_path / "graph.db", batch=7) as graph:

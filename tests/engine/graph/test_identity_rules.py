@@ -158,4 +158,7 @@ def test_one_real_type_outweighs_many_fallbacks_and_spellings_count_together() -
 def test_a_person_is_shown_by_a_full_name_where_there_is_one() -> None:
     names = {("rvale", "Person", "email"): (50, 500), ("Robin Vale", "Person", "email"): (1, 10)}
     assert show(names, person=True)[0] == "Robin Vale"
-    assert show({("Rob", "Person", "first"): (9, 90), ("Robin V", "Person", "name"): (1, 10)}, person=False)[0] == "Robin V"
+    assert (
+        show({("Rob", "Person", "first"): (9, 90), ("Robin V", "Person", "name"): (1, 10)}, person=False)[0]
+        == "Robin V"
+    )

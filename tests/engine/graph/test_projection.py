@@ -156,7 +156,7 @@ def test_quarantine_and_pauses_are_as_the_log_last_said(log: Any, graph_path: Pa
 
 
 def test_a_crash_between_batches_loses_nothing_and_doubles_nothing(log: Any, graph_path: Path, tmp_path: Path) -> None:
-    class Crash(Exception):
+    class CrashError(Exception):
         pass
 
     for n in range(6):
@@ -167,12 +167,12 @@ def test_a_crash_between_batches_loses_nothing_and_doubles_nothing(log: Any, gra
         assert name == "project"
         if left and not left[-1]:
             left.pop()
-            raise Crash
+            raise CrashError
         if left:
             left[-1] -= 1
 
     while left:
-        with Graph.open(graph_path, write=True) as graph, pytest.raises(Crash):
+        with Graph.open(graph_path, write=True) as graph, pytest.raises(CrashError):
             catch_up(log, graph, checkpoint=checkpoint, batch=2)
     with project(log, graph_path) as graph, rebuild(log, tmp_path / "other.db") as other:
         assert graph.position == len(log.events)
@@ -192,7 +192,9 @@ def test_a_graph_that_another_process_moved_is_not_written_to(log: Any, graph_pa
             catch_up(log, graph, batch=2, progress=interfere)
 
 
-def test_a_graph_of_another_log_or_of_a_log_that_was_cut_must_be_rebuilt(log: Any, new_log: Any, graph_path: Path) -> None:
+def test_a_graph_of_another_log_or_of_a_log_that_was_cut_must_be_rebuilt(
+    log: Any, new_log: Any, graph_path: Path
+) -> None:
     log.note("note:1", "x", PEOPLE, [ACME])
     project(log, graph_path).close()
     other = new_log("log-2")
@@ -302,7 +304,12 @@ def test_the_real_log_projects_and_rebuilds(tmp_path: Path) -> None:
         ),
         relations=(
             ExtractedRelation(
-                head="1", relation="part_of", tail="2", phrase="works at", phrase_class="employment", valid_from="2024-03"
+                head="1",
+                relation="part_of",
+                tail="2",
+                phrase="works at",
+                phrase_class="employment",
+                valid_from="2024-03",
             ),
         ),
     )
