@@ -140,7 +140,7 @@ POLITE = re.compile(
 )
 _TAIL = re.compile(r" (?:please|exactly|again|anyway|for me|to date|so far|at all|in total|overall|altogether)$")
 _FILL = re.compile(
-    r"(?<!\S)(?:the|a|an|all|every|each|any|some|actually|exactly|really|mainly|mostly|directly|ever|both|of all)(?!\S) ?"
+    r"(?<!\S)(?:the|a|an|all|every|each|any|some|actually|exactly|really|mainly|mostly|directly|ever|both|else|of all)(?!\S) ?"
 )
 _LIST = re.compile(r"^(?:list|show|find|name|give|get|display|enumerate|search)(?: me| us)?(?: of)? (?P<rest>.+)$")
 _COUNT = re.compile(r"^(?:how many|number of|count(?: of)?|what (?:is|was) number of) (?P<rest>.+)$")
@@ -188,6 +188,8 @@ def _clean(text: str) -> str:
         text = POLITE.sub("", text)
         text = _TAIL.sub("", text)
     text = _FILL.sub("", text).strip()
+    # In which city does Alice live: the preposition belongs to the verb.
+    text = re.sub(r"^(in|at|for|on|to|with|from|by|under) ((?:which|what|whom|who)\b.+)$", r"\2 \1", text)
     # The Heron project, service Heron: the noun beside a name says nothing that the name does not.
     text = re.sub(rf"({MARK}) (\w+)(?=$| )", _drop_appositive, text)
     text = re.sub(rf"(?<=\S )(?<!which )(?<!what )(?<!many )(?:{_BEFORE}) (?={MARK})", "", text)

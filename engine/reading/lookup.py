@@ -180,9 +180,11 @@ def _rows(look: Look, attempt: Attempt, limits: Bounds, most: int = 0) -> list[R
     """Look up one attempt, with the types asked for and, where they find nothing, the type of anything ambiguous."""
     ordered = look.plan.asked.relative or look.plan.question.window.mode in ("first", "latest")
     sensed = any(senses.matters(attempt.phrase, name) for name in attempt.classes)
-    for types in _types(look.plan):
+    for types in _types(look.plan, attempt):
         bindings = _bindings(look, attempt, limits, types)
-        bindings["limit"] = max(most, MANY if ordered or sensed else look.limit)
+        # Facts of a sense may be rare among the many of their class; those to be left out are rare themselves.
+        choosy = ordered or any(senses.sense(attempt.phrase, name) for name in attempt.classes)
+        bindings["limit"] = max(most, MANY if choosy else look.limit * 5 if sensed else look.limit)
         found: list[Any] = look.reader.rows(BY_HEAD if attempt.head is not None else BY_TAIL, bindings)
         rows = _chosen(look.plan, attempt, _agreeing(look, attempt, found) if sensed else found)
         if rows:
@@ -190,7 +192,9 @@ def _rows(look: Look, attempt: Attempt, limits: Bounds, most: int = 0) -> list[R
     return []
 
 
-def _types(plan: Plan) -> list[tuple[str, ...]]:
+def _types(plan: Plan, attempt: Attempt) -> list[tuple[str, ...]]:
+    if attempt.relation == "depends_on" and plan.asked.wh == "who":
+        return [()]  # Who uses Kafka: things do, and people say who.
     return list(dict.fromkeys((plan.types, (*plan.types, "Concept")))) if plan.types else [()]
 
 
@@ -298,7 +302,7 @@ def _counted(look: Look, attempt: Attempt, limits: Bounds) -> int:
     end = 2 if attempt.head is not None else 1
     if any(senses.matters(attempt.phrase, name) for name in attempt.classes):
         return len({row[end] for row in _rows(look, attempt, limits, COUNTED)})
-    for types in _types(look.plan):
+    for types in _types(look.plan, attempt):
         bindings = _bindings(look, attempt, limits, types)
         count: int = look.reader.rows(COUNT_BY_HEAD if attempt.head is not None else COUNT_BY_TAIL, bindings)[0][0]
         if count:

@@ -70,6 +70,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
         (r"change[sd]?(?: in)?|(?:has )?changed in", ("changes",)),
         (r"(?:is |are |was |were )?tagged(?: with| as| by)?", ("is tagged",)),
         (r"(?:is |are )?(?:about|mention|mentioning|linking to)", ("links to", "mentions", "is tagged")),
+        (r"found", ("founded",)),  # to the lexicon a bare `found` is a form of find
         (r"(?:is |are )?linked to", ("links to",)),
         (r"(?:has )?commit(?:s|ted)? (?:to|in|on)|(?:has )?push(?:es|ed) to", ("committed",)),
     )
@@ -329,7 +330,7 @@ def _phrases(asked: Asked, key: str) -> Iterable[str]:
         return ("is in", "is at", "lives in", "is located in", "runs on", "is hosted on")
     if asked.wh == "where" and phrase.split(" ")[-1] not in english.PREPOSITIONS:
         moving = not _MOTION.isdisjoint(map(english.lemma, phrase.split(" ")))
-        return [*(f"{phrase} {preposition}" for preposition in (*(("to",) if moving else ()), *_WHERE)), phrase]
+        return [*(f"{phrase} {preposition}" for preposition in (*(("to",) if moving else ()), *_WHERE))]
     return (phrase,)
 
 

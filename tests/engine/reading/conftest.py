@@ -273,6 +273,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
     b.entity("kafka-notes", "Concept", label="tag")
     b.entity("Project Merlin", "Concept")
     b.fact("Wen Li", "leads", "Project Merlin")
+    b.fact("Wen Li", "lives in", "Lisbon", start="2020-01-01", end="2021-01-01")
     b.entity("Chess Club", "Organization")
     b.fact("Wen Li", "is a member of", "Chess Club")
     note = b.episode(

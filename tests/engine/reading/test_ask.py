@@ -71,6 +71,10 @@ ANSWERS = [
     ("what was Osprey called before?", ["billing-service"]),
     ("who attended the retro?", ["Wen Li"]),
     ("what did Wen Li attend?", ["retro"]),
+    ("who uses Kafka?", ["Heron", "billing-service"]),
+    ("who else works on Heron?", ["Robin Vale", "Wen Li"]),
+    ("in which city does Alice live?", ["Berlin"]),
+    ("for whom does Alice work?", ["Globex"]),
     # notes and commits
     ("which notes link to Kafka?", ["Oncall guide", "Queues"]),
     ("notes tagged kafka-notes", ["Oncall guide"]),
