@@ -209,20 +209,21 @@ class Projector:
             self.memory.flush()
             for (rowid,) in query(self.db, OPEN_MENTIONS, (episode.id,)):
                 rows.add("mention_until", position, rowid)
+        place = (episode.scope, episode.source)
         for mention in plan.mentions:
             node = self._name(mention, change)
+            _, name, type_, start, stop, _ = mention
             if change > 0:
-                rows.insert(
-                    "mention", episode.id, node.id, mention.name, mention.type, mention.start, mention.stop, position
-                )
-            self.identity.mention((episode.scope, episode.source), node, (mention.name, mention.type), change)
+                rows.insert("mention", episode.id, node.id, name, type_, start, stop, position)
+            self.identity.mention(place, node, (name, type_), change)
 
     def _name(self, mention: statements.Mention, change: int) -> Node:
-        first, *others = (self.memory.node(text) for text in mention.nodes)
-        identity = self.identity
+        memory, identity = self.memory, self.identity
+        first = memory.node(mention.nodes[0])
         identity.refer(first, change)
         identity.call(first, mention.name, mention.type, change, change * mention.weight)
-        for other in others:
+        for text in mention.nodes[1:]:
+            other = memory.node(text)
             identity.refer(other, change)
             identity.tie(first, other, change)
         return first

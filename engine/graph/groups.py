@@ -145,16 +145,22 @@ class Groups:
     def place(self, evidence: Evidence) -> None:
         """Put evidence into the group where it belongs now, out of the one where it was."""
         key, tail = self.key(evidence)
-        home = self._home.get(evidence.id)
+        id_ = evidence.id
+        home = self._home.get(id_)
         if home is not None and home != key:
             self.remove(evidence)
-        group = self._group(key)
+        group = self._groups.get(key) or self._group(key)
         member = Member(tail, evidence)
-        if group.members.get(evidence.id) != member:
-            group.members[evidence.id] = member
-            self._home[evidence.id] = key
+        if group.members.get(id_) != member:
+            group.members[id_] = member
+            self._home[id_] = key
             self._dirty.add(key)
-            if group.tally is not None and tail != key[0] and Tally.fits(evidence):
+            if (
+                group.tally is not None
+                and tail != key[0]
+                and evidence.mode == facts.STATES
+                and evidence.valid_to is None
+            ):
                 group.fresh.append(evidence)
             else:
                 group.tally = None
@@ -245,7 +251,9 @@ class Groups:
         group.fresh.clear()
         group.tally = None
         head, relation, phrase_class, tail = key
-        if not tail or tail == head or not all(Tally.fits(k.evidence) for k in group.members.values()):
+        if not tail or tail == head:
+            return
+        if group.members and not all(Tally.fits(k.evidence) for k in group.members.values()):
             return
         if phrase_class not in self.rules.symmetric and self._known_ends(head, relation):
             return
@@ -283,14 +291,17 @@ class Groups:
 
     def settle(self, position: int) -> None:
         """Evaluate the groups that changed, and write what differs from `position` on."""
-        for key in sorted(self._dirty):
+        dirty = self._dirty
+        if not dirty:
+            return
+        for key in sorted(dirty) if len(dirty) > 1 else tuple(dirty):
             group = self._group(key)
             if group.tally is not None:
                 self._restate(key, group, group.tally, position)
             else:
                 self._settle(key, group, position)
                 self._add_up(key, group)
-        self._dirty.clear()
+        dirty.clear()
 
     def _restate(self, key: Key, group: Group, tally: Tally, position: int) -> None:
         """Add what is fresh to a group that only states."""

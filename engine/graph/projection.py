@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BATCH: Final = 1000
 """Events applied in one transaction."""
+REBUILD_BATCH: Final = 5000
+"""The same for a rebuild: what many events touch is written once."""
 KEPT: Final = 600_000
 """Objects kept in memory between batches; more are let go, and loaded again when needed."""
 
@@ -164,7 +166,7 @@ def rebuild(
     *,
     progress: Callable[[int, int], None] = silent,
     cache: ReadsVectors | None = None,
-    batch: int = BATCH,
+    batch: int = REBUILD_BATCH,
     kept: int = KEPT,
 ) -> Graph:
     """Build the graph anew beside the one at `path`, put it in its place, and return it opened for writing.

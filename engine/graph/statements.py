@@ -50,6 +50,7 @@ class Plan(NamedTuple):
 
 
 NOTHING = Plan([], [])
+NO_SPAN = (None, None)
 
 
 def _mention(entity: Mapping[str, Any], scope: str) -> Mention | None:
@@ -66,7 +67,7 @@ def _mention(entity: Mapping[str, Any], scope: str) -> Mention | None:
         if not node:
             return None
         known = (node,)
-    start, stop = entity.get("span") or (None, None)
+    start, stop = entity.get("span") or NO_SPAN
     stated = bool(keys) and entity.get("tier", 0) == 0
     return Mention(known, name, type_, start, stop, weight(type_, stated=stated))
 
@@ -88,21 +89,23 @@ def plan(episode: str, scope: str, payload: Mapping[str, Any]) -> Plan:
         head, tail = ends.get(relation["head"]), ends.get(relation["tail"])
         if head is None or tail is None:
             continue
-        over = bool(relation.get("ends"))
-        start, stop = relation.get("span") or (None, None)
+        get = relation.get
+        over = bool(get("ends"))
+        start, stop = get("span") or NO_SPAN
+        stated_from, stated_to = get("valid_from"), get("valid_to")
         body = (
             head,
             relation["relation"],
-            relation.get("phrase_class") or "",
+            get("phrase_class") or "",
             relation["phrase"],
             tail,
-            relation.get("quote") or "",
+            get("quote") or "",
             start,
             stop,
-            float(relation.get("confidence", 1.0)),
-            relation.get("tier", 0),
-            times.start_of(relation.get("valid_from")),
-            times.end_of(relation.get("valid_to"), ends=over),
+            float(get("confidence", 1.0)),
+            get("tier", 0),
+            times.start_of(stated_from) if stated_from else None,
+            times.end_of(stated_to, ends=over) if stated_to else None,
             facts.ENDS if over else facts.STATES,
         )
         content = digest(episode, *body)
