@@ -12,10 +12,10 @@ from ctxsync.engine.extraction import plain
 from ctxsync.engine.extraction.choosing import Chooser
 from ctxsync.engine.extraction.gazetteer import ROLES
 from ctxsync.engine.extraction.lexicon import Lexicon
-from ctxsync.engine.extraction.mentions import is_technical
 from ctxsync.engine.extraction.scene import Scene
 from ctxsync.engine.extraction.structural import is_dated
-from ctxsync.engine.extraction.words import BE_FORMS, is_participle, lemma
+from ctxsync.engine.extraction.votes import is_technical
+from ctxsync.engine.extraction.words import BE_FORMS, is_participle, lemma, word_set
 from ctxsync.errors import ExtractionError
 
 if TYPE_CHECKING:
@@ -36,27 +36,8 @@ WINDOW = 256
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ROLE_LINE = re.compile(r"^(?:[\w-]+\s+){0,3}?(?P<role>[\w-]+)\s+(?:at|of|for)\s+\S", re.IGNORECASE)
 # What people do with people: a line without a subject that starts so is about the writer, whatever the note is about.
-_OWN_DEEDS = frozenset(
-    [
-        "meet",
-        "talk",
-        "speak",
-        "call",
-        "have",
-        "visit",
-        "see",
-        "chat",
-        "catch",
-        "email",
-        "go",
-        "attend",
-        "read",
-        "watch",
-        "buy",
-        "finish",
-        "start",
-        "feel",
-    ]
+_OWN_DEEDS = word_set(
+    """meet talk speak call have visit see chat catch email go attend read watch buy finish start feel"""
 )
 
 
@@ -177,7 +158,12 @@ class Builtin:
     def _result(
         self, index: int, scenes: Sequence[Scene], errors: dict[int, ExtractionError]
     ) -> Extraction | ExtractionError:
-        return errors[index] if index in errors else scenes[index].extraction(self.model)
+        if index not in errors:
+            try:
+                return scenes[index].extraction(self.model)
+            except Exception as error:  # noqa: BLE001  # as in _read
+                errors[index] = ExtractionError(f"{type(error).__name__}: {error}")
+        return errors[index]
 
     def completed(self, block: Block, episode: Episode) -> Block:
         """Give a line that leaves out its subject one: `Resolves X` is `It resolves X`, `Migrate X` is `We migrate X`.

@@ -153,6 +153,16 @@ class Cast:
         self._recent.append((thing, subject))
         del self._recent[:-_HORIZON]
 
+    def become(self, thing: Thing, other: Thing) -> None:
+        """Make a thing another name of `other`: a note's opening words say what its topic is."""
+        if thing is other or thing.lower is not None or thing.keys:
+            return
+        self.things = [known for known in self.things if known is not thing]
+        self._by_name = {name: other if known is thing else known for name, known in self._by_name.items()}
+        self._recent = [(other if known is thing else known, subject) for known, subject in self._recent]
+        for kind, weight in thing.votes.items():
+            other.votes[kind] = max(other.votes.get(kind, 0.0), min(weight, 0.4))
+
     def _same(self, mention: Mention) -> Thing | None:
         """Find the thing that another form of its name stands for."""
         name = mention.name

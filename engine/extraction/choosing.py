@@ -84,7 +84,8 @@ class Chooser:
         """Let a statement that was made speak for the types of its ends."""
         known = self._classes[match.phrase_class]
         for thing, declared in ((head, known.heads), (tail, known.tails)):
-            if len(declared) == 1 or (declared and thing.type not in declared):
+            unknown = max(thing.votes.values(), default=0.0) < 0.25
+            if len(declared) == 1 or (declared and (unknown or thing.type not in declared)):
                 thing.vote(declared[0], 0.5 if max(thing.votes.values(), default=0.0) < HARD else 0.3)
 
 

@@ -34,7 +34,7 @@ _COUNT = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|(?:a\s)?coupl
 _ROLES = {
     "from": r"since|between|from|as of|starting(?: (?:on|in|from))?|beginning(?: (?:on|in))?|effective|ever since|after",
     "to": r"until|till|through|up to|to|before",
-    "at": r"on|in|at|during|by|around|about|back in|early|late|mid|around|this|of|the|at the (?:start|end|beginning) of",
+    "at": r"on|in|at|during|by|around|about|back in|early|late|mid|around|at the (?:start|end|beginning) of",
 }
 _ROLE = re.compile(
     r"\b(?:"

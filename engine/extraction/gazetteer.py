@@ -7,10 +7,7 @@ head (`billing service`, `search team`). A list is of a kind of word and is not 
 
 from __future__ import annotations
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
+from ctxsync.engine.extraction.words import word_set
 
 _TECHNICAL = {
     "database": """postgres postgresql mysql mariadb sqlite redis mongodb mongo cassandra dynamodb couchdb couchbase elasticsearch
@@ -36,7 +33,7 @@ _TECHNICAL = {
 }
 TECHNICAL: dict[str, str] = {name: kind for kind, names in _TECHNICAL.items() for name in names.split()}
 
-PLACES = _set("""afghanistan albania algeria argentina armenia australia austria azerbaijan bangladesh belarus belgium bolivia bosnia brazil
+PLACES = word_set("""afghanistan albania algeria argentina armenia australia austria azerbaijan bangladesh belarus belgium bolivia bosnia brazil
     bulgaria cambodia cameroon canada chile china colombia croatia cuba cyprus czechia denmark ecuador egypt england estonia
     ethiopia europe africa asia america finland france georgia germany ghana greece greenland guatemala haiti hungary iceland
     india indonesia iran iraq ireland israel italy jamaica japan jordan kazakhstan kenya korea kosovo kuwait laos latvia lebanon
@@ -58,7 +55,7 @@ PLACES = _set("""afghanistan albania algeria argentina armenia australia austria
     california texas florida ohio virginia oregon nevada arizona colorado michigan georgia bavaria catalonia brittany tuscany
     normandy queensland ontario quebec manhattan brooklyn""")
 
-GIVEN_NAMES = _set("""aaron abby abdul abigail ada adam adrian agnes ahmed aisha alan alberto alejandro alex alexander alexandra alexis alfred ali
+GIVEN_NAMES = word_set("""aaron abby abdul abigail ada adam adrian agnes ahmed aisha alan alberto alejandro alex alexander alexandra alexis alfred ali
     alice alicia alina alison amanda amber amelia amina amir amit amy ana anders andrea andreas andrei andrew angela anika anil
     anita anjali ann anna anne annika anthony anton antonio anya april arjun arthur arun asha ashley astrid aurora ava axel
     barbara beatrice ben benjamin bernard beth bianca bill bjorn bob boris brandon brenda brian bruno camila carla carlos carmen
@@ -118,18 +115,18 @@ _HEADS = {
 HEADS: dict[str, str] = {noun: kind for kind, nouns in _HEADS.items() for noun in nouns.split()}
 # Heads that name a thing of the wide world when nothing stands before them: "the company" is some company known from
 # elsewhere in the text, never an entity named "company".
-ORGANIZATION_SUFFIXES = _set("""labs inc inc. corp corp. corporation gmbh ltd ltd. llc plc ag foundation institute university college group holdings
+ORGANIZATION_SUFFIXES = word_set("""labs inc inc. corp corp. corporation gmbh ltd ltd. llc plc ag foundation institute university college group holdings
     partners studios industries technologies systems foods airlines bank association society clinic hospital council ministry
     agency press records motors pharmaceuticals energy ventures capital authority bureau department school times post
     journal club united""")
-PLACE_SUFFIXES = _set("""street avenue road lane square park island islands river lake mountain mountains valley county bay beach harbour harbor airport
+PLACE_SUFFIXES = word_set("""street avenue road lane square park island islands river lake mountain mountains valley county bay beach harbour harbor airport
     station bridge city heights hills quay""")
-EVENT_SUFFIXES = _set(
+EVENT_SUFFIXES = word_set(
     "festival forum conference summit congress cup olympics fair awards war championship day con marathon"
 )
 
 # Nouns for people by what they do or are to someone: never the name of one.
-ROLES = _set("""accountant actor actress admin administrator advisor adviser analyst architect artist assistant attorney aunt author baker
+ROLES = word_set("""accountant actor actress admin administrator advisor adviser analyst architect artist assistant attorney aunt author baker
     boss boyfriend brother captain ceo cfo chairman chairwoman chair chef chief cio clerk coach cofounder co-founder colleague
     commander composer consultant contractor coo coordinator cousin coworker cto curator dad daughter dentist designer
     developer director doctor driver editor employee engineer father founder friend gardener girlfriend governor
@@ -138,19 +135,19 @@ ROLES = _set("""accountant actor actress admin administrator advisor adviser ana
     organizer owner painter partner photographer physiotherapist pilot plumber poet president producer professor programmer
     recruiter reporter researcher roommate scientist secretary senator sister soldier son spokesman spokeswoman sponsor student
     supervisor surgeon teacher technician therapist tutor uncle vet vp wife writer researcher mathematician physicist""")
-TITLES = _set(
+TITLES = word_set(
     "mr mr. mrs mrs. ms ms. miss dr dr. prof prof. professor sir dame madam captain president senator sgt. lt."
 )
 
 # Nouns that stand for nothing in particular.
-EMPTY = _set("""thing things way ways lot lots bit kind sort part parts time times day days week weeks month months year years hour hours
+EMPTY = word_set("""thing things way ways lot lots bit kind sort part parts time times day days week weeks month months year years hour hours
     minute minutes morning afternoon evening night today tomorrow yesterday one ones something anything everything nothing someone
     anyone everyone nobody somebody everybody none people person man woman guy guys folks number numbers amount case cases point
     points reason reasons example examples fact place area side end start beginning top bottom middle rest half couple few
     data work stuff issue issues problem problems question questions answer answers change changes result results use order
     course matter moment while sake line lines item items name names word words others other another this that it favour
     favor charge step steps level type types set list text note notes link code total behalf terms front addition life""")
-VAGUE = _set("""new same other several various many much more most few some whole entire big small large little great good nice bad
+VAGUE = word_set("""new same other several various many much more most few some whole entire big small large little great good nice bad
     first second third last next latest current previous recent former early late only main own such certain different
     similar important possible real actual full two three four five six seven eight nine ten one every each both another
     existing brand upcoming """)

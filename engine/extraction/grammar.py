@@ -10,109 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import words as w
+from ctxsync.engine.extraction.assertion import ASPECTS, SUBJECTS, assertion, told_as_past
 from ctxsync.engine.extraction.gazetteer import EMPTY, ROLES
+from ctxsync.engine.extraction.words import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PARTICLES = frozenset(["up", "down", "over", "off", "out", "away", "back", "on", "in", "together", "forward"])
+PARTICLES = word_set("""up down over off out away back on in together forward""")
 _NOUN_TAGS = ("NN", "NNS", "NNP", "NNPS", "PRP", "CD", "FW", "NNPS")
-_SUBJECTS = ("nsubj", "nsubjpass")
 _OBJECTS = ("dobj", "attr", "oprd")
 
-# Verbs whose complement is a thought, a wish or a plan, one that reports, one that only shapes the action in time.
-_THOUGHTS = frozenset(
-    [
-        "plan",
-        "want",
-        "wish",
-        "hope",
-        "intend",
-        "consider",
-        "propose",
-        "suggest",
-        "wonder",
-        "ask",
-        "think",
-        "doubt",
-        "try",
-        "attempt",
-        "need",
-        "expect",
-        "like",
-        "love",
-        "aim",
-        "refuse",
-        "decline",
-        "fail",
-        "promise",
-        "threaten",
-        "agree",
-        "discuss",
-        "recommend",
-        "imagine",
-        "prefer",
-        "offer",
-        "mean",
-        "hesitate",
-        "debate",
-        "explore",
-        "evaluate",
-        "wait",
-        "may",
-        "might",
-        "seem",
-        "appear",
-        "pretend",
-        "request",
-        "require",
-        "encourage",
-        "tell",
-        "let",
-        "allow",
-        "help",
-        "talk",
-        "invite",
-        "force",
-        "cause",
-    ]
-)
-_REPORTS = frozenset(
-    [
-        "say",
-        "tell",
-        "mention",
-        "report",
-        "write",
-        "announce",
-        "confirm",
-        "note",
-        "hear",
-        "learn",
-        "know",
-        "remember",
-        "find",
-        "see",
-        "claim",
-        "argue",
-        "believe",
-        "explain",
-    ]
-)
-_ASPECTS = frozenset(["start", "begin", "continue", "keep", "finish", "go", "come", "end"])
-_STOPS = frozenset({"stop", "quit", "cease", "use"})
-_UNREAL = frozenset(["might", "may", "could", "should", "would", "must", "shall", "can", "ought", "need"])
-_CONDITIONS = frozenset({"if", "unless", "whether", "lest", "until", "before", "once", "till"})
-_NOBODY = frozenset({"no", "nobody", "none", "neither", "nothing"})
 _REPLACE = frozenset({"replace", "swap", "substitute", "exchange"})
 _INHERIT = frozenset({"take", "inherit", "buy", "acquire", "get", "adopt", "purchase"})
-
-# Verbs of lasting states: in the past tense they tell of a time that is over ("she lived in Oslo").
-_STATES = frozenset(
-    ["be", "work", "live", "reside", "own", "use", "depend", "rely", "require", "need", "belong", "manage", "lead", "maintain", "run", "teach", "study", "report", "handle", "oversee", "chair", "host", "power", "store", "serve", "sit"]
-)
-
-REPORTED, AHEAD = 0.7, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +75,7 @@ def governor(token: Any) -> Any:
 
 def is_subject(token: Any) -> bool:
     """Say whether a noun is a verb's subject; the parser may hang one on its verb as if on a noun."""
-    if token.dep_ in _SUBJECTS:
+    if token.dep_ in SUBJECTS:
         return True
     if token.dep_ == "conj" and token.head.i < token.i:
         return is_subject(token.head)
@@ -176,7 +86,7 @@ def is_subject(token: Any) -> bool:
 
 def subject_of(verb: Any) -> list[Any]:
     """Return the tokens of a verb's subjects, looked up where grammar leaves them out."""
-    own = [child for child in verb.children if child.dep_ in _SUBJECTS]
+    own = [child for child in verb.children if child.dep_ in SUBJECTS]
     if not own:
         # The parser may hang a subject on its verb as if on a noun ("the dashboard runs").
         own = [
@@ -195,7 +105,7 @@ def subject_of(verb: Any) -> list[Any]:
         return subject_of(head)
     if verb.dep_ == "xcomp":
         controlled = [child for child in head.children if child.dep_ == "dobj"]
-        return controlled if controlled and w.lemma(head.lower_) not in _ASPECTS else subject_of(head)
+        return controlled if controlled and w.lemma(head.lower_) not in ASPECTS else subject_of(head)
     if verb.dep_ in ("acl", "relcl") and head.tag_ in _NOUN_TAGS:
         return [head]
     if verb.dep_ in ("advcl", "pcomp") and verb.tag_ in ("VBG", "VBN"):
@@ -217,97 +127,6 @@ def conjuncts(token: Any) -> list[Any]:
             for other in joined:
                 found += conjuncts(other)
     return found
-
-
-def assertion(verb: Any) -> tuple[float, str, bool]:
-    """Return how far a verb's statement is asserted (0: not at all), words that say it stopped, and if it lies ahead."""
-    weight, stopped, ahead = 1.0, "", False
-    if verb.sent.text.rstrip(" )\"'*_").endswith("?"):
-        return 0.0, "", False
-    children = list(verb.children)
-    lowers = {child.lower_ for child in children}
-    words = verb.doc[verb.left_edge.i : verb.right_edge.i + 1].text.lower()
-    if (
-        any(child.dep_ == "neg" or child.lower_ == "never" for child in children)
-        or "longer" in lowers
-        or "anymore" in lowers
-    ):
-        if "no longer" in words or "anymore" in words or "any more" in words or "any longer" in words:
-            stopped = "no longer"
-        else:
-            return 0.0, "", False
-    for child in children:
-        if child.dep_ == "aux" and child.tag_ == "MD":
-            if child.lower_ in ("will", "'ll", "wo", "shall"):
-                weight, ahead = weight * AHEAD, True
-            elif child.lower_ in _UNREAL or child.lower_ == "'d":
-                return 0.0, "", False
-        if child.dep_ == "mark" and child.lower_ in _CONDITIONS:
-            return 0.0, "", False
-        if child.dep_ == "advcl" and any(
-            mark.lower_ in ("if", "unless") for mark in child.children if mark.dep_ == "mark"
-        ):
-            return 0.0, "", False
-        if child.dep_ in (*_SUBJECTS, "dobj") and (
-            child.lower_ in _NOBODY or any(d.lower_ in _NOBODY for d in child.children if d.dep_ == "det")
-        ):
-            return 0.0, "", False
-        if child.dep_ == "advmod" and child.lower_ in ("formerly", "previously"):
-            stopped = "no longer"
-        if child.dep_ == "advmod" and child.lower_ in ("maybe", "perhaps", "possibly", "probably"):
-            weight *= 0.5
-    upper, more, later = _governed(verb)
-    return weight * upper, stopped or more, ahead or later
-
-
-def _governed(verb: Any) -> tuple[float, str, bool]:
-    """Return what the verbs above make of an assertion."""
-    head = verb.head
-    if head.i == verb.i:
-        return 1.0, "", False
-    base = w.lemma(head.lower_)
-    if verb.dep_ == "conj" and head.tag_.startswith("VB"):
-        if any(child.dep_ in _SUBJECTS for child in verb.children):
-            return _governed(head) if head.dep_ in ("ccomp", "advcl") else (1.0, "", False)
-        weight, stopped, ahead = assertion(head)
-        same = head.tag_ == verb.tag_ or any(child.tag_ == "MD" for child in head.children)
-        return weight, stopped if same and base == "use" else "", ahead
-    if verb.dep_ in ("xcomp", "ccomp", "pcomp", "acl", "advcl", "dobj") and head.tag_.startswith("VB"):
-        weight, stopped, ahead = assertion(head)
-        if base == "use" and verb.dep_ == "xcomp":
-            return weight, "no longer", ahead
-        if base in _STOPS and verb.tag_ == "VBG":
-            return weight, "no longer", ahead
-        if base == "go" and any(child.lower_ == "to" and child.dep_ == "aux" for child in verb.children):
-            return weight * AHEAD, stopped, True
-        if verb.dep_ == "ccomp":
-            # "X is running well, Y uses Z": loosely joined clauses are no complement.
-            joined = not any(child.dep_ == "mark" for child in verb.children) and verb.i < head.i
-            return (
-                (1.0 if joined and base not in _REPORTS else 0.0 if base in _THOUGHTS else weight * REPORTED),
-                "",
-                ahead,
-            )
-        if verb.dep_ == "xcomp" and base not in _ASPECTS and base in _THOUGHTS | _REPORTS:
-            return 0.0, "", False
-        if verb.dep_ == "advcl" and verb.tag_ == "VB":
-            return 0.0, "", False
-        return weight, stopped if verb.dep_ == "xcomp" else "", ahead
-    if verb.dep_ in ("acl", "relcl") and verb.tag_ == "VB":
-        return 0.0, "", False
-    if verb.dep_ == "xcomp" or (verb.dep_ in ("acl", "pcomp") and verb.tag_ == "VB"):
-        return 0.0, "", False
-    return 1.0, "", False
-
-
-def _was(verb: Any) -> bool:
-    """Say whether a verb tells of a state in the past tense; what others reported in the past may still hold."""
-    if w.lemma(verb.lower_) not in _STATES or verb.dep_ in ("ccomp", "xcomp"):
-        return False
-    helpers = [child for child in verb.children if child.dep_ in ("aux", "auxpass")]
-    if any(w.lemma(child.lower_) == "have" for child in helpers):
-        return False
-    return verb.tag_ == "VBD" or any(child.lower_ in ("was", "were") for child in helpers)
 
 
 def prepositions(token: Any) -> Iterator[tuple[str, Any]]:
@@ -347,7 +166,7 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     subjects = [token.i for token in subject_of(verb)]
     if not subjects and verb.tag_ == "VB" and verb.dep_ == "ROOT":
         return
-    past = not stopped and _was(verb)
+    past = not stopped and told_as_past(verb)
     children = list(verb.children)
     passive = any(child.dep_ in ("auxpass", "nsubjpass") for child in children) or (
         verb.dep_ == "acl" and verb.tag_ == "VBN"
@@ -360,7 +179,7 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
         if child.dep_ == "prt" or (child.dep_ == "advmod" and child.lower_ in PARTICLES and child.i == verb.i + 1)
     )
     before = f"{stopped} " if stopped else ""
-    words = f"{before}{'was ' if passive else ''}{verb.lower_}{particle}"
+    words = f"{before}{_helper(children) if passive else ''}{verb.lower_}{particle}"
     objects = [
         noun for child in children if child.dep_ in _OBJECTS and child.tag_ in _NOUN_TAGS for noun in conjuncts(child)
     ]
@@ -403,6 +222,12 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
                 yield candidate(other.i, noun.i, words, ends=True)
     if not subjects and passive and verb.dep_ == "acl":
         yield from (candidate(verb.head.i, noun.i, f"{words} {text}") for text, noun in preps)
+
+
+def _helper(children: list[Any]) -> str:
+    """Return the form of `be` that makes a passive, as a finite one."""
+    form = next((child.lower_ for child in children if child.dep_ == "auxpass"), "was")
+    return f"{form if form in ('is', 'are', 'was', 'were') else 'was'} "
 
 
 def _copula(verb: Any, objects: list[Any], preps: list[tuple[str, Any]]) -> Iterator[tuple[str, int]]:
@@ -455,9 +280,6 @@ def _of_noun(noun: Any) -> Iterator[Candidate]:
             yield Candidate(person.i, (f"is {role.lower_} {text}",), other.i, noun.i, 0.95)
         for owner in (c for c in role.children if c.dep_ == "poss"):
             yield Candidate(person.i, (f"is {role.lower_} of",), owner.i, noun.i, 0.95)
-    for owner in (c for c in noun.children if c.dep_ == "poss" and c.tag_ != "PRP$"):
-        for role in (c for c in noun.children if c.dep_ == "compound" and c.lower_ in ROLES and c.i > owner.i):
-            yield Candidate(noun.i, (f"is {role.lower_} of",), owner.i, noun.i, 0.95)
     if noun.dep_ == "nsubj" and w.lemma(noun.head.lower_) == "be":
         attributes = [c for c in noun.head.children if c.dep_ == "attr" and c.tag_ in _NOUN_TAGS]
         weight, stopped, ahead = assertion(noun.head)
@@ -471,4 +293,6 @@ def _of_noun(noun: Any) -> Iterator[Candidate]:
         for child in noun.children:
             if child.dep_ == "prep" and child.lower_ in ("from", "at", "of", "in"):
                 for other in (c for c in child.children if c.dep_ == "pobj"):
-                    yield Candidate(noun.i, (f"is {child.lower_}",), other.i, noun.i, 0.75)
+                    # "Priya of Copperline" says no more than that she is with it.
+                    phrases = ("works for", "is from") if child.lower_ in ("of", "from") else (f"is {child.lower_}",)
+                    yield Candidate(noun.i, phrases, other.i, noun.i, 0.75)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import gazetteer as g
+from ctxsync.engine.extraction.votes import LABELS, is_known, is_technical, vote_label, vote_name
 from ctxsync.engine.extraction.words import lemma
 
 if TYPE_CHECKING:
@@ -57,92 +58,6 @@ _STOP_TAGS = {
     ".",
     "_SP",
 }
-_TECH_SHAPE = re.compile(
-    r"^(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w+_\w[\w_]*|[A-Za-z]+-?\d[\w.]*|\w+\.(?:js|py|io|ts|rs|go|net)|\w+::\w+.*)$"
-)
-# Technical names that are words as well: only a capital tells.
-_ALSO_WORDS = frozenset(
-    [
-        "chef",
-        "consul",
-        "spark",
-        "flink",
-        "hive",
-        "slack",
-        "notion",
-        "make",
-        "rust",
-        "swift",
-        "go",
-        "bash",
-        "react",
-        "rails",
-        "spring",
-        "excel",
-        "word",
-        "blender",
-        "unity",
-        "whisper",
-        "claude",
-        "gemini",
-        "stripe",
-        "looker",
-        "superset",
-        "lambda",
-        "celery",
-        "loki",
-        "solr",
-        "presto",
-        "oracle",
-        "prefect",
-        "dagster",
-        "varnish",
-        "squid",
-        "falcon",
-        "nomad",
-        "render",
-        "envoy",
-        "curl",
-        "java",
-        "julia",
-        "perl",
-        "ruby",
-        "python",
-        "elixir",
-        "apache",
-        "docker",
-        "emacs",
-        "cypress",
-        "playwright",
-        "git",
-        "jest",
-        "poetry",
-        "pip",
-        "uv",
-        "black",
-        "zig",
-        "puppet",
-        "salt",
-        "markdown",
-        "html",
-        "css",
-        "http",
-        "https",
-        "ssh",
-        "tls",
-        "ssl",
-        "dns",
-        "json",
-        "yaml",
-        "xml",
-        "csv",
-        "sql",
-        "linux",
-        "windows",
-        "android",
-        "vault",
-    ]
-)
 _CALENDAR = re.compile(
     r"^(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september|october|november"
     r"|december|q[1-4])$",
@@ -150,20 +65,6 @@ _CALENDAR = re.compile(
 )
 _SELF = {"i": "self", "me": "self", "myself": "self", "we": "we", "us": "we", "ourselves": "we"}
 _PRONOUNS = {"he": "he", "him": "he", "she": "she", "her": "she", "they": "they", "them": "they", "it": "it"}
-# Votes of the model's labels. On names it has not seen, GPE, ORG and PERSON are near a coin's toss, hence the spread.
-_LABELS: dict[str, dict[str, float]] = {
-    "PERSON": {"Person": 0.4, "Organization": 0.15, "Artifact": 0.15},
-    "ORG": {"Organization": 0.4, "Artifact": 0.2, "Person": 0.1},
-    "GPE": {"Place": 0.35, "Organization": 0.25, "Artifact": 0.1},
-    "LOC": {"Place": 0.35},
-    "FAC": {"Place": 0.4, "Organization": 0.2},
-    "PRODUCT": {"Artifact": 0.35},
-    "WORK_OF_ART": {"Artifact": 0.4},
-    "LAW": {"Artifact": 0.3, "Concept": 0.3},
-    "EVENT": {"Event": 0.6},
-    "LANGUAGE": {"Concept": 0.4},
-}
-_LOCATIVE = {"in", "near", "to", "around", "from", "outside", "across"}
 
 
 @dataclass(slots=True)
@@ -244,7 +145,7 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
         mention = Mention(
             span.start, span.end, span.root.i, anchor.name, "name", strength=1.0, linked=anchor.kind == "link"
         )
-        _vote_name(mention, anchor.name.split(), doc, code=anchor.kind == "code")
+        vote_name(mention, anchor.name.split(), code=anchor.kind == "code")
         found.append(mention)
         _take(taken, span.start, span.end)
     for stated in dates:
@@ -261,7 +162,7 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
             found.append(Mention(index, index + 1, index, token.text, pronoun))
             taken[index] = True
         elif token.tag_ in _NOUN or (
-            index in labels and token.tag_ not in _STOP_TAGS and labels[index].label_ in _LABELS
+            index in labels and token.tag_ not in _STOP_TAGS and labels[index].label_ in LABELS
         ):
             mention = _phrase(doc, index, taken, labels)
             _take(taken, mention.start, mention.end)
@@ -301,13 +202,9 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
         first = last
         while first > start and _name_part(doc, first - 1):
             first -= 1
-        roles = [doc[i].lower_ for i in range(start, first)]
-        while first < last and doc[first].lower_ in g.ROLES and doc[first].lower_ not in g.TITLES:
-            roles.append(doc[first].lower_)
-            first += 1
-        mention.roles = tuple(role for role in roles if role in g.ROLES)
+        first = _behind_role(doc, start, first, last, mention)
         mention.start, mention.kind, mention.strength = first, "name", 1.0
-        if first == last and doc[last].is_sent_start and not _known(doc[last].lower_):
+        if first == last and doc[last].is_sent_start and not is_known(doc[last].lower_):
             # A capital means nothing at the start of a sentence: a statement may use it, alone it is no evidence.
             mention.strength = 0.7
         words = [doc[i].text for i in range(first, last + 1)]
@@ -335,9 +232,20 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
     if (mention.kind == "name" and len(words) == 1 and len(words[0]) < 2) or _CALENDAR.match(mention.name):
         mention.name = ""
     if mention.name:
-        _vote_name(mention, words, doc)
-        _vote_label(mention, doc, labels.get(last))
+        vote_name(mention, words)
+        vote_label(mention, doc, labels.get(last))
     return mention
+
+
+def _behind_role(doc: Any, start: int, first: int, last: int, mention: Mention) -> int:
+    """Take `Acme CEO` off the front of `Acme CEO Priya Raman`; return where the name itself begins."""
+    for index in range(last - 1, start - 1, -1):
+        if doc[index].lower_ in g.ROLES and doc[index + 1].lower_ != "of" and (index >= first or index == first - 1):
+            mention.roles = (doc[index].lower_,)
+            if index > start and doc[index - 1].tag_.startswith("NNP"):
+                mention.owner = index - 1
+            return index + 1
+    return first
 
 
 def _inside(doc: Any, index: int, start: int, last: int) -> bool:
@@ -379,17 +287,6 @@ def _is_name(doc: Any, index: int, labels: dict[int, Any]) -> bool:
     return False
 
 
-def is_technical(word: str) -> bool:
-    """Say whether a word has the shape of an identifier or is a known technical name written as one."""
-    if _TECH_SHAPE.match(word):
-        return True
-    return word.lower() in g.TECHNICAL and (word[:1].isupper() or word.lower() not in _ALSO_WORDS)
-
-
-def _known(lower: str) -> bool:
-    return lower in g.TECHNICAL or lower in g.GIVEN_NAMES or lower in g.PLACES or _TECH_SHAPE.match(lower) is not None
-
-
 def _name_part(doc: Any, index: int) -> bool:
     text = doc[index].text
     return (
@@ -417,65 +314,6 @@ def _weigh_noun(mention: Mention, words: Sequence[str]) -> None:
         mention.strength = STRONG if len(words) > 1 else 0.6
     else:
         mention.strength = 0.5 if len(words) > 1 else 0.4
-
-
-def _vote_name(mention: Mention, words: Sequence[str], doc: Any, *, code: bool = False) -> None:
-    votes = mention.votes
-    name = " ".join(words).lower()
-    first, last = words[0].lower(), words[-1].lower()
-    if code or name in g.TECHNICAL or _TECH_SHAPE.match(words[-1]):
-        _add(votes, "Artifact", 0.9 if name in g.TECHNICAL else 0.6)
-        return
-    capital = words[-1][:1].isupper()
-    if mention.kind == "noun" or not capital or len(words) == 1:
-        head = last if last in g.HEADS else lemma(last)
-        if head in g.HEADS:
-            _add(votes, g.HEADS[head], 0.9)
-    elif last in g.ORGANIZATION_SUFFIXES:
-        _add(votes, "Organization", 1.0)
-    elif last in g.PLACE_SUFFIXES:
-        _add(votes, "Place", 0.9)
-    elif last in g.EVENT_SUFFIXES:
-        _add(votes, "Event", 0.9)
-    elif last in g.HEADS:
-        _add(votes, g.HEADS[last], 0.8)
-    if not capital:
-        return
-    if first in g.TITLES and len(words) > 1:
-        _add(votes, "Person", 1.0)
-    if name in g.PLACES:
-        _add(votes, "Place", 0.9)
-    elif first in g.GIVEN_NAMES and len(words) <= 3 and last not in g.HEADS and last not in g.ORGANIZATION_SUFFIXES:
-        _add(votes, "Person", 0.8)
-    if mention.roles:
-        _add(votes, "Person", 0.6)
-    if first == "project" and len(words) > 1:
-        _add(votes, "Artifact", 0.6)
-    if len(words) == 1 and words[0].isupper() and 1 < len(words[0]) <= 5:
-        for kind in ("Organization", "Artifact", "Concept"):
-            _add(votes, kind, 0.2)
-    del doc
-
-
-def _vote_label(mention: Mention, doc: Any, ent: Any) -> None:
-    """Let the model's label vote, and the preposition before the phrase where the label leaves it open."""
-    if mention.kind != "name" or mention.technical or ent is None or ent.label_ not in _LABELS:
-        return
-    for kind, weight in _LABELS[ent.label_].items():
-        _add(mention.votes, kind, weight)
-    if ent.label_ == "PERSON" and mention.end - mention.start >= 2 and mention.votes.get("Organization", 0) < 0.5:
-        _add(mention.votes, "Person", 0.3)
-    head = doc[mention.head]
-    if ent.label_ in ("GPE", "ORG", "LOC", "FAC"):
-        if head.dep_ == "pobj":
-            word = head.head.lower_
-            _add(mention.votes, "Place" if word in _LOCATIVE else "Organization", 0.15)
-        elif head.dep_ in ("nsubj", "nsubjpass", "dobj"):
-            _add(mention.votes, "Organization", 0.15)
-
-
-def _add(votes: dict[str, float], kind: str, weight: float) -> None:
-    votes[kind] = round(min(1.5, votes.get(kind, 0.0) + weight), 3)
 
 
 def _joined(doc: Any, start: int, end: int) -> str:

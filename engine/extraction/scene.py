@@ -11,7 +11,7 @@ from ctxsync.engine.extraction.cast import Cast, Thing
 from ctxsync.engine.extraction.choosing import FLOOR, KNOWN, Chooser, Option, choose
 from ctxsync.engine.extraction.grammar import Candidate, candidates, governor, is_subject
 from ctxsync.engine.extraction.mentions import STRONG, Found, Mention, mentions
-from ctxsync.engine.extraction.words import lemma
+from ctxsync.engine.extraction.words import is_participle, lemma
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,7 +76,7 @@ class Scene:
         self._recognise(reading)
         if (block.label and self._property(reading)) or block.open_task:
             return
-        for group in _by_verb(candidates(doc)):
+        for group in (*_by_verb(candidates(doc)), *([beside] for beside in _beside(reading))):
             self._state(group, reading)
 
     def _recognise(self, reading: Reading) -> None:
@@ -115,6 +115,10 @@ class Scene:
         root = next((token for token in reading.doc if token.head.i == token.i), None)
         mention = reading.found.at(root.i) if root is not None and root.tag_ in ("NN", "NNS") else None
         if mention is not None and not mention.linked and mention.kind in ("noun", "role"):
+            if mention.head in reading.things:
+                known = reading.things[mention.head]
+                self.cast.become(known, topic)
+                reading.things.update({at: topic for at, thing in reading.things.items() if thing is known})
             reading.things[mention.head] = topic
             if mention.kind == "role":
                 topic.vote("Person", 0.6)
@@ -270,8 +274,36 @@ _NOTHING = Candidate(-1, (), -1, -1)
 def _shown(candidate: Candidate, match: Match) -> str:
     """Return the phrase that a fact shows: as the text has it, a helping `was` only where it turns the meaning."""
     phrase = candidate.phrases[0]
-    passive = phrase.startswith("was ") and not phrase.endswith(" by")
-    return phrase.removeprefix("was ") if passive and match.direction == 1 else phrase
+    helper, _, rest = phrase.partition(" ")
+    bare = (
+        helper in ("is", "are", "was", "were") and is_participle(rest.partition(" ")[0]) and not phrase.endswith(" by")
+    )
+    return rest if bare and match.direction == 1 else phrase
+
+
+def _beside(reading: Reading) -> Iterator[Candidate]:
+    """Yield what names side by side say: `Acme CEO Priya Raman`, `Acme's CEO Priya Raman`, `Lisbon, Portugal`."""
+    doc, found = reading.doc, reading.found
+    for index, mention in enumerate(found.all):
+        if mention.roles and mention.owner >= 0:
+            yield Candidate(mention.head, (f"is {mention.roles[0]} of",), mention.owner, mention.head, 0.95)
+        if index == 0:
+            continue
+        before = found.all[index - 1]
+        comma = before.end + 1 == mention.start and doc[before.end].text == ","
+        if comma and _is_place(reading, before) and _is_place(reading, mention):
+            following = doc[mention.end].lower_ if mention.end < len(doc) else ""
+            after = found.all[index + 1] if index + 1 < len(found.all) else None
+            listed = following in ("and", "or", "&") or (
+                following == "," and after is not None and after.start == mention.end + 1 and _is_place(reading, after)
+            )
+            if not listed and (index < 2 or found.all[index - 2].end + 1 != before.start):
+                yield Candidate(before.head, ("is located in",), mention.head, before.head, 0.9)
+
+
+def _is_place(reading: Reading, mention: Mention) -> bool:
+    thing = reading.things.get(mention.head)
+    return mention.kind == "name" and thing is not None and thing.type == "Place"
 
 
 def _by_verb(found: Iterator[Candidate]) -> Iterator[list[Candidate]]:

@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 
 
-def _set(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
     return frozenset(words.split())
 
 
@@ -35,7 +36,7 @@ settle settled|handle handled|bundle bundled|enable enabled|double doubled|tackl
 """
 
 # Verbs in silent e that the endings below do not tell.
-_SILENT_E = _set("""acquire admire advertise advise age analyse announce appraise approve arise arrange ascribe assemble assume bake base
+_SILENT_E = word_set("""acquire admire advertise advise age analyse announce appraise approve arise arrange ascribe assemble assume bake base
     bite blame browse cage care cascade cause change charge chase cite close code combine come compare compete compile complete
     compose compute concede conclude configure confuse cope cruise cure date decide declare decline decode decrease define
     delete depose describe determine dine disclose dispose dispute divide dose double encode endorse engage
@@ -61,7 +62,7 @@ for _entry in _IRREGULAR.replace("\n", "|").split("|"):
         _BASE.setdefault(_form, _forms[0])
 _BASE.update(dict.fromkeys(BE_FORMS, "be"))
 
-_PARTICIPLES = _set("""begun broken brought built bought caught chosen come cut dealt drawn driven eaten fallen fed felt found flown forgotten
+_PARTICIPLES = word_set("""begun broken brought built bought caught chosen come cut dealt drawn driven eaten fallen fed felt found flown forgotten
     gotten given grown heard hidden hit held kept known laid led learnt left lent let lost made meant met paid put quit read
     ridden risen run said seen sold sent set shaken shown shut sung sunk spoken spent spun stood stolen stuck taken taught told
     thought thrown understood woken worn won written withdrawn arisen become overtaken rebuilt rewritten split spread swept
@@ -70,14 +71,14 @@ _PARTICIPLES = _set("""begun broken brought built bought caught chosen come cut 
 ARTICLES = frozenset({"a", "an", "the"})
 FILLERS = (
     ARTICLES
-    | _set("my your his her its our their some all any this that these those own whole entire")
-    | _set("who what which where when that")
-    | _set("""now currently still also just then already always often ever once again soon today nowadays since instead there
+    | word_set("my your his her its our their some all any this that these those own whole entire")
+    | word_set("who what which where when that")
+    | word_set("""now currently still also just then already always often ever once again soon today nowadays since instead there
         together back both really very quite too only even almost nearly later first finally""")
 )
 AUXILIARIES = frozenset({"do", "will", "would", "shall", "should", "can", "could", "may", "might", "must", "to"})
 NEGATIONS = frozenset({"not", "never", "neither", "nor", "cannot", "without"})
-PREPOSITIONS = _set("""about above across after against along among around as at before behind below beside between by down during for from in
+PREPOSITIONS = word_set("""about above across after against along among around as at before behind below beside between by down during for from in
     inside into near of off on onto out over past since through to toward towards under until up upon with within
     without""")
 # Words that carry no meaning of their own in a phrase: a match never rests on them alone.
@@ -85,7 +86,7 @@ LIGHT = PREPOSITIONS | frozenset({"be", "have", "do", "get", "take", "go"})
 NOT_VERBS = frozenset(
     {"building", "meeting", "king", "thing", "ring", "spring", "string", "during", "being", "evening"}
 )
-_NOT_ADVERBS = _set(
+_NOT_ADVERBS = word_set(
     "formerly previously rely supply apply reply family fly ally italy july daily weekly assembly comply multiply"
 )
 
