@@ -54,11 +54,12 @@ def open_app(ctx: typer.Context) -> App:
         ConfigError: There is no home there yet, or its settings cannot be used.
     """
     from ctxsync.app import App
+    from ctxsync.cli.write import say
     from ctxsync.config import load_config
 
     home = home_of(ctx)
     require_home(home)
-    return App(home, load_config(home))
+    return App(home, load_config(home), on_wait=say)
 
 
 def require_home(home: Home) -> None:
