@@ -159,6 +159,7 @@ class App:
             raise UsageError("There is nothing to log.", remedy="Give a text: ctxsync log 'Rosa moved to Lyon'.")
         from ctxsync.changes import to_events
         from ctxsync.connectors.base import Observed, Sighted, episode_id
+        from ctxsync.events.model import ItemQuarantined
         from ctxsync.passes import bring_up
         from ctxsync.status import rfc3339
         from ctxsync.sync import configure
@@ -168,7 +169,10 @@ class App:
         with self.lock("log"), self.store(write=True) as store:
             configure(store, self.config, now)
             place = rfc3339(now)[:10]  # the day is where a thought is found again
-            store.append(list(to_events("log", (Observed(item, place), Sighted(item.id, place)), now)))
+            events = list(to_events("log", (Observed(item, place), Sighted(item.id, place)), now))
+            if isinstance(events[0].payload, ItemQuarantined):
+                raise CtxsyncError(f"The text cannot be kept: {events[0].payload.error}.", remedy="Correct it first.")
+            store.append(events)
             done = bring_up(self, store, progress)
         return {"item": item.id, "episodes": [episode_id(item.id, section) for section in item.sections], **done}
 
@@ -268,7 +272,8 @@ def log_item(text: str, config: Config, now: int) -> Item:
     """Return the item of a text of one's own: one section, said now; its first line is its title."""
     from ctxsync.connectors.base import Item, Person, Section, digest
 
-    clean = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    known = text.encode("utf-8", "replace").decode()  # a terminal's undecodable bytes arrive as lone surrogates
+    clean = known.replace("\r\n", "\n").replace("\r", "\n").strip()
     me = config.identity
     author = Person(me.names[0] if me.names else "", me.keys) if me.names or me.keys else None
     section = Section("", clean, now, line=1, author=author)

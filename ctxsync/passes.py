@@ -169,7 +169,10 @@ def bring_up(app: App, store: EventStore, progress: Callable[[Step], None]) -> d
     return {"extracted": extraction.extracted, "failed": extraction.failed, **facts, "embedded": embedded}
 
 
-NEW_FACTS = "SELECT count(DISTINCT fact) FROM fact_version WHERE since > ? AND until IS NULL"
+NEW_FACTS = """
+SELECT count(DISTINCT fact) FROM fact_version AS v WHERE since > ?1 AND until IS NULL
+AND NOT EXISTS (SELECT 1 FROM fact_version AS o WHERE o.fact = v.fact AND o.since <= ?1)
+"""
 EMBEDDED = "SELECT value FROM meta WHERE key = 'embedded'"
 SET_EMBEDDED = "INSERT OR REPLACE INTO meta (key, value) VALUES ('embedded', ?)"
 

@@ -268,6 +268,11 @@ def test_a_logged_thought_answers_at_once_as_my_own(desk: Desk) -> None:
     assert event.payload["sections"][0]["author"] == {"name": "Robin Vale", "keys": ["email:robin@example.com"]}
 
 
+def test_a_logged_text_with_undecodable_bytes_is_kept(desk: Desk) -> None:
+    assert desk.app().log("Ines Falk works at Brightwater since 2025.\n\udcff\x00")["new_facts"] == 1
+    assert desk.types()["item.quarantined"] == 0
+
+
 def test_there_is_nothing_to_log_in_an_empty_text(desk: Desk) -> None:
     with pytest.raises(UsageError, match="nothing to log"):
         desk.app().log(" \n")
