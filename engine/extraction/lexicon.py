@@ -55,17 +55,19 @@ class Lexicon:
         self._classes = schema.classes
         self._phrases: dict[tuple[str, ...], list[Match]] = {}
         self._by_verb: dict[str, list[tuple[tuple[str, ...], Match]]] = {}
+        self._nouns: dict[tuple[str, ...], list[Match]] = {}
         for known in schema.classes.values():
-            for key, match in _entries(known):
+            for key, match in _phrase_entries(known):
                 here = self._phrases.setdefault(key, [])
-                if all(
-                    (m.phrase_class, m.direction, m.ends) != (match.phrase_class, match.direction, match.ends)
-                    for m in here
-                ):
+                if all(_sense(other) != _sense(match) for other in here):
                     here.append(match)
                     verb = next((word for word in key if word not in w.LIGHT), "")
                     if verb:
                         self._by_verb.setdefault(verb, []).append((key, match))
+            for nouns, direction in ((known.nouns, 1), (known.inverse_nouns, -1)):
+                for noun in nouns:
+                    match = Match(known.relation, known.name, direction, ends=False, score=NOUN, phrase=noun)
+                    self._nouns.setdefault(tuple(self.lemmas(_words(noun))), []).append(match)
 
     def verbs(self) -> frozenset[str]:
         """Return the base forms that phrases rest on, the verbs first of all; `be` and `have` among them."""
@@ -95,13 +97,8 @@ class Lexicon:
     def property(self, name: str) -> list[Match]:
         """Return what a property of a head means (`employer: Acme`), the schema's nouns before its phrases."""
         found = self.find(name.replace("_", " ").replace("-", " "))
-        return sorted(
-            (match for match in found if match.score >= ROLE), key=lambda match: match.phrase not in self._nouns(match)
-        )
-
-    def _nouns(self, match: Match) -> tuple[str, ...]:
-        known = self._classes[match.phrase_class]
-        return known.nouns if match.direction == 1 else known.inverse_nouns
+        nouns = {match.phrase for match in self._nouns.get(tuple(self.lemmas(_words(name))), ())}
+        return sorted((match for match in found if match.score >= ROLE), key=lambda match: match.phrase not in nouns)
 
     def fit(self, match: Match, left_type: str, right_type: str) -> float:
         """Return how well the types at the phrase's two ends suit the match, 0 where they cannot."""
@@ -119,8 +116,12 @@ class Lexicon:
         key = _key(words)
         if not key:
             return []
-        if key in self._phrases:
-            return sorted(self._phrases[key], key=lambda match: -match.score)
+        found = self._phrases.get(key, []) + self._of_noun(key)
+        if found:
+            senses: dict[tuple[str, int, bool], Match] = {}
+            for match in sorted(found, key=lambda match: -match.score):
+                senses.setdefault(_sense(match), match)
+            return list(senses.values())
         if w.is_participle(words[0]) and ("be", *key) in self._phrases:
             return [replace(match, score=min(match.score, REPAIRED)) for match in self._phrases["be", *key]]
         if key[0] == "be" and key[-1] != "by" and key[1:] in self._phrases and w.lemma(words[-1]) in w.PREPOSITIONS:
@@ -128,18 +129,23 @@ class Lexicon:
             return [replace(match, score=min(match.score, REPAIRED)) for match in self._phrases[key[1:]]]
         return self._role(key) or self._skipping(key)
 
+    def _of_noun(self, key: tuple[str, ...]) -> list[Match]:
+        """Match `owner`, `has owner` and `owner is` (the left end's), `is the owner of` (the right end's)."""
+        if key[-1] in ("of", "to", "at", "for", "in"):
+            known = self._nouns.get(key[1:-1] if key[0] == "be" else key[:-1], ())
+            # One is an engineer at, for or in a company, but the owner of a thing.
+            fitting = [match for match in known if match.direction == -1 or key[-1] in ("of", "to")]
+            return [replace(match, direction=-match.direction, score=EXACT) for match in fitting]
+        bare = key[1:] if key[0] == "have" else key[:-1] if key[-1] in ("be", "include") else key
+        return list(self._nouns.get(bare, ()))
+
     def _role(self, key: tuple[str, ...]) -> list[Match]:
         """Match `senior engineer at` by its last words: modifiers stand in front of what they modify."""
+        if key[-1] not in w.PREPOSITIONS:
+            return []
         for start in range(1, len(key) - 1):
-            for candidate in (("be", *key[start:]), key[start:]):
-                known = self._phrases.get(candidate, ())
-                found = [
-                    m
-                    for m in known
-                    if m.phrase in self._nouns(m) or m.phrase in self._nouns(replace(m, direction=-m.direction))
-                ]
-                if found:
-                    return [replace(match, score=ROLE) for match in found]
+            if found := self._of_noun(key[start:]):
+                return [replace(match, score=ROLE) for match in found]
         return []
 
     def _skipping(self, key: tuple[str, ...]) -> list[Match]:
@@ -159,7 +165,7 @@ class Lexicon:
             near.append(replace(match, score=SKIPPING if alike else VERB))
         best: dict[tuple[str, int, bool], Match] = {}
         for match in sorted(near, key=lambda match: -match.score):
-            best.setdefault((match.phrase_class, match.direction, match.ends), match)
+            best.setdefault(_sense(match), match)
         return list(best.values())
 
 
@@ -171,7 +177,7 @@ def _type_fit(given: str, declared: tuple[str, ...]) -> float:
     return VAGUE if given == "Concept" and "Person" not in declared else 0.0
 
 
-def _entries(known: PhraseClass) -> Iterator[tuple[tuple[str, ...], Match]]:
+def _phrase_entries(known: PhraseClass) -> Iterator[tuple[tuple[str, ...], Match]]:
     """Yield every way to say the class, those of the schema before those derived from them."""
     sides = (
         (known.phrases, 1, False),
@@ -190,18 +196,11 @@ def _entries(known: PhraseClass) -> Iterator[tuple[tuple[str, ...], Match]]:
                 derived.append((key[1:-1], turned))
             elif key[0] not in w.LIGHT:
                 derived.append((("be", *key, "by"), turned))
-    for nouns, direction in ((known.nouns, 1), (known.inverse_nouns, -1)):
-        for noun in nouns:
-            key = tuple(Lexicon.lemmas(_words(noun)))
-            match = Match(known.relation, known.name, direction, False, EXACT, noun)
-            for bare in (key, ("have", *key), (*key, "be"), (*key, "include")):
-                yield bare, replace(match, score=NOUN)
-            # "X is the owner of Y": X is at the other end than in "X's owner".
-            turned = replace(match, direction=-direction)
-            for preposition in ("of", "at", "for", "in", "to") if direction == -1 else ("of", "to"):
-                yield ("be", *key, preposition), turned
-                yield (*key, preposition), turned
     yield from derived
+
+
+def _sense(match: Match) -> tuple[str, int, bool]:
+    return match.phrase_class, match.direction, match.ends
 
 
 def _words(phrase: str) -> list[str]:
