@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-Json: TypeAlias = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +157,23 @@ def episode_id(item: str, section: Section) -> str:
     return digest(item, section.content())
 
 
-def item_fingerprint(item: Item) -> str:
+def item_fingerprint(item: Item, episodes: Sequence[str] | None = None) -> str:
     """Return the fingerprint of a version of an item: equal when nothing a reader would notice differs.
 
-    A shifted line or another occurred_at is not content; section order is.
+    A shifted line or another occurred_at is not content; section order is. `episodes` are the sections' ids, where
+    they are at hand.
     """
-    sections: list[Json] = [episode_id(item.id, section) for section in item.sections]
+    if episodes is None:
+        episodes = [episode_id(item.id, section) for section in item.sections]
     return digest(
-        item.id, item.kind, item.title, sections, list(item.names), list(item.keys), dict(item.attributes), list(item.flags)
+        item.id,
+        item.kind,
+        item.title,
+        list(episodes),
+        list(item.names),
+        list(item.keys),
+        dict(item.attributes),
+        list(item.flags),
     )
 
 

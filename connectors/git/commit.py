@@ -68,7 +68,7 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
         raw: The object's own bytes, for an irregular record.
     """
     flags: set[str] = set()
-    charset = _charset(raw)
+    charset = _charset(raw) if raw else ""
 
     def text(field: str) -> str:
         if record.is_clean or field.isascii():
@@ -244,7 +244,7 @@ def _header(raw: bytes, name: bytes) -> str:
 
 def _charset(raw: bytes) -> str:
     """Return the declared charset where Python knows it and it is one that text was ever written in."""
-    declared = _header(raw, b"encoding").strip() if raw else ""
+    declared = _header(raw, b"encoding").strip()
     with contextlib.suppress(LookupError, ValueError):
         name = codecs.lookup(declared).name if declared else ""
         return name if name.startswith(_CHARSETS) else ""
