@@ -100,6 +100,13 @@ def _language() -> tuple[Lexicon, Schema]:
     return Lexicon(universal()), universal()
 
 
+def held_words(fact: dict[str, Any]) -> str:
+    """Return when a fact held; what a commit or a meeting did is done on its day and lasts no time."""
+    if fact.get("valid_to") is None and "Event" in (fact["head"]["type"], fact["tail"]["type"]):
+        return f"on {day_words(fact['valid_from'])}" if fact.get("valid_from") else ""
+    return validity_words(fact.get("valid_from"), fact.get("valid_to"))
+
+
 def state_of(fact: dict[str, Any], *, now: int) -> str:
     """Return why a fact is not current, in words; empty when it is."""
     if fact.get("retracted_at"):
@@ -123,7 +130,7 @@ def short(identity: str) -> str:
 def fact_line(out: Out, fact: dict[str, Any], *, now: int, indent: int = 0, with_id: bool = True) -> None:
     """Print a fact: the sentence, when it held, why it is not current, its id."""
     state = state_of(fact, now=now)
-    when = validity_words(fact.get("valid_from"), fact.get("valid_to"))
+    when = held_words(fact)
     line(
         out,
         (sentence(fact), DIM if state else STRONG),

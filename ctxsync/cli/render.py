@@ -9,6 +9,7 @@ from ctxsync.cli.facts import (
     STRONG,
     entity_head,
     fact_line,
+    held_words,
     passage,
     place_of,
     quote,
@@ -21,7 +22,7 @@ from ctxsync.cli.facts import (
 )
 from ctxsync.cli.inert import one_line
 from ctxsync.cli.output import count, joined, line
-from ctxsync.cli.times import date_words, day_words, instant_words, validity_words
+from ctxsync.cli.times import date_words, day_words, instant_words
 
 if TYPE_CHECKING:
     from ctxsync.cli.output import Out
@@ -30,22 +31,24 @@ _MOST_PASSAGES = 5
 
 
 def ask(out: Out, document: dict[str, Any], *, now: int) -> None:
-    """Print the answers, current ones first as the planner ordered them; else the nearest passages."""
-    answers, passages = document["answers"], document["passages"]
+    """Print the answers as the planner ordered them, what held once, or else the nearest passages."""
+    answers, past, passages = document["answers"], document.get("past") or [], document["passages"]
+    verdict, number = document.get("verdict"), document.get("count")
+    if verdict:
+        line(out, (f"{verdict.capitalize()}.", STRONG))
+    if number is not None:
+        line(out, (count(number, "answer"), STRONG), f", of which the first {len(answers)}:" if answers else ".")
     for index, fact in enumerate(answers):
-        if index:
+        if index or verdict or number is not None:
             line(out)
-        state, when = state_of(fact, now=now), validity_words(fact.get("valid_from"), fact.get("valid_to"))
-        line(
-            out,
-            f"{index + 1}. " if len(answers) > 1 else "",
-            (sentence(fact), DIM if state else STRONG),
-            f", {when}" if when else "",
-            ".",
-            (f"  [{state}]" if state else "", "yellow"),
-        )
-        supports(out, fact)
-    if answers:
+        _answer(out, fact, f"{index + 1}. " if len(answers) > 1 else "", now=now)
+    if answers or verdict or number is not None:
+        return
+    if past:
+        line(out, "Nothing holds now. What did:")
+        for fact in past:
+            line(out)
+            _answer(out, fact, "", now=now)
         return
     question = document["question"]
     if not passages:
@@ -54,9 +57,22 @@ def ask(out: Out, document: dict[str, Any], *, now: int) -> None:
         return
     line(out, "No fact answers that. The nearest passages:")
     terms = terms_of(question)
-    for number, found in enumerate(passages[:_MOST_PASSAGES], 1):
+    for place, found in enumerate(passages[:_MOST_PASSAGES], 1):
         line(out)
-        passage(out, found, terms=terms, number=number)
+        passage(out, found, terms=terms, number=place)
+
+
+def _answer(out: Out, fact: dict[str, Any], number: str, *, now: int) -> None:
+    state, when = state_of(fact, now=now), held_words(fact)
+    line(
+        out,
+        number,
+        (sentence(fact), DIM if state else STRONG),
+        f", {when}" if when else "",
+        ".",
+        (f"  [{state}]" if state else "", "yellow"),
+    )
+    supports(out, fact)
 
 
 def search(out: Out, document: dict[str, Any], *, now: int) -> None:
