@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctxsync.models import Models
 
 
-def checkpoint(_: str) -> None:
+def checkpoint(_: str, /) -> None:
     """Do nothing at a named point of a write (`append`, `cursor`, `extract`, `project`): crash tests replace this."""
 
 

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from ctxsync.config import Config
     from ctxsync.engine.embedding import Embedder, VectorCache
-    from ctxsync.engine.extraction.base import Episode, Extraction
+    from ctxsync.engine.extraction.base import Extracts
     from ctxsync.engine.extraction.chain import Chain
-    from ctxsync.engine.schema import Schema
     from ctxsync.home import Home
-
-
-class Extracts(Protocol):
-    """What a pass needs of `ctxsync.engine.extraction.chain.Chain`."""
-
-    run: str
-    schema: Schema
-
-    def extract(self, episodes: Sequence[Episode]) -> Iterator[tuple[Extraction, list[Any]]]:
-        """Yield, for each episode in order, what was extracted and which tiers failed."""
-        ...
 
 
 class Models(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ctxsync import runs, spool
 from ctxsync.config import RESERVED_NAMES
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ctxsync.app import App
     from ctxsync.config import SourceConfig
     from ctxsync.connectors.base import Connector, Json, Stream
-    from ctxsync.engine.extraction.chain import Chain
     from ctxsync.events.store import EventStore, Verified
     from ctxsync.spool import Hint
 
@@ -162,8 +161,7 @@ def bring_up(app: App, store: EventStore, progress: Callable[[Step], None]) -> d
     """
     from ctxsync.engine.extraction.reactor import extract_pending
 
-    chain = cast("Chain", app.models.chain())
-    extraction = extract_pending(store, chain, progress=_counting(progress, "extract"))
+    extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
     facts = catch_up_graph(app, store, progress)
     embedded = embed(app, progress)
     return {"extracted": extraction.extracted, "failed": extraction.failed, **facts, "embedded": embedded}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ctxsync.connectors.base import Json
+    from ctxsync.engine.schema import Schema
     from ctxsync.errors import ExtractionError
 
 
@@ -120,4 +121,15 @@ class Tier(Protocol):
         self, episodes: Sequence[Episode], lower: Sequence[Extraction]
     ) -> Iterator[Extraction | ExtractionError]:
         """Extract a batch."""
+        ...
+
+
+class Extracts(Protocol):
+    """The whole chain, as the reactor uses it: `ctxsync.engine.extraction.chain.Chain` is one."""
+
+    run: str
+    schema: Schema
+
+    def extract(self, episodes: Sequence[Episode]) -> Iterator[tuple[Extraction, list[Any]]]:
+        """Yield, for each episode in order, what was extracted and which tiers failed."""
         ...

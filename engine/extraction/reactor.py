@@ -14,8 +14,8 @@ from ctxsync.engine.extraction.base import Episode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ctxsync.engine.extraction.base import Extraction
-    from ctxsync.engine.extraction.chain import Chain, ExtractionFailure
+    from ctxsync.engine.extraction.base import Extraction, Extracts
+    from ctxsync.engine.extraction.chain import ExtractionFailure
     from ctxsync.events.store import Event, EventStore, NewEvent
 
 SOURCE = "ctxsync"
@@ -35,14 +35,14 @@ def no_progress(_: int, __: int) -> None:
     """Show nothing."""
 
 
-def stream_of(chain: Chain) -> str:
+def stream_of(chain: Extracts) -> str:
     """Return the cursor stream of a chain's run."""
     return f"extract:{chain.run}"
 
 
 def extract_pending(
     store: EventStore,
-    chain: Chain,
+    chain: Extracts,
     *,
     progress: Callable[[int, int], None] = no_progress,
     batch: int = 64,
@@ -92,14 +92,14 @@ def _learn(own: dict[str, bool], event: Event) -> None:
     own[str(event.payload.get("name", ""))] = event.payload.get("trust") != "others"
 
 
-def _done(store: EventStore, chain: Chain, sources: set[str], episode: Episode) -> bool:
+def _done(store: EventStore, chain: Extracts, sources: set[str], episode: Episode) -> bool:
     """Say whether the run has extracted the episode, whichever source brought it: clones share their commits."""
     subject, key = f"episode:{episode.id}", f"run:{chain.run}"
     return any(store.state(source, subject, key) is not None for source in sorted(sources))
 
 
 def _append(
-    store: EventStore, chain: Chain, pending: Sequence[tuple[str, Episode]], position: int, report: ReactorReport
+    store: EventStore, chain: Extracts, pending: Sequence[tuple[str, Episode]], position: int, report: ReactorReport
 ) -> None:
     """Extract `pending` and append what came out, with the cursor moved to `position`."""
     events: list[NewEvent] = []
@@ -114,7 +114,7 @@ def _append(
 
 
 def _events(
-    source: str, episode: Episode, extraction: Extraction, failures: Sequence[ExtractionFailure], chain: Chain
+    source: str, episode: Episode, extraction: Extraction, failures: Sequence[ExtractionFailure], chain: Extracts
 ) -> Iterator[NewEvent]:
     from ctxsync.events.model import EpisodeExtracted, ExtractedEntity, ExtractedRelation, ExtractionFailed, Suggestion
     from ctxsync.events.store import NewEvent

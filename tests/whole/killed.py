@@ -37,7 +37,7 @@ def main() -> None:
         name, count = "", "0"
         target, *arguments = rest
 
-    def pass_by(point: str) -> None:
+    def pass_by(point: str, /) -> None:
         passed[point] += 1
         if point == name and passed[point] == int(count):
             die()

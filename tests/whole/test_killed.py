@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from ctxsync.engine.graph.store import Graph
 
+from ctxsync.engine.graph.store import Graph
 from ctxsync.events.store import EventStore
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import hypothesis.strategies as st
 import pytest
-from ctxsync.engine.graph.projection import rebuild
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -19,6 +18,7 @@ import ctxsync.app
 from ctxsync.app import App
 from ctxsync.config import load_config
 from ctxsync.engine.extraction.reactor import extract_pending
+from ctxsync.engine.graph.projection import rebuild
 from ctxsync.events.model import PAYLOADS
 from ctxsync.events.store import EventStore, NewEvent
 from ctxsync.home import resolve
@@ -69,15 +69,15 @@ class Pipeline(RuleBasedStateMachine):
         config.chmod(0o600)
         self.now = START
         place = resolve(str(home))
-        self.app = App(place, load_config(place), models=PlainModels(), clock=lambda: self.now)  # type: ignore[arg-type]  # a chain of the tests
+        self.app = App(place, load_config(place), models=PlainModels(), clock=lambda: self.now)
         self.deleted: dict[str, str] = {}
         self.armed: list[str] = []
-        ctxsync.app.checkpoint = self.checkpoint
+        ctxsync.app.checkpoint = self.pass_by
 
-    def checkpoint(self, name: str) -> None:
-        if self.armed and self.armed[0] == name:
+    def pass_by(self, name: str, /) -> None:
+        if self.armed == [name]:
             self.armed.clear()
-            raise Crash(name)
+            raise Crash
 
     def teardown(self) -> None:
         self.armed.clear()
@@ -267,10 +267,12 @@ def by_item(store: EventStore) -> Iterator[NewEvent]:
 
 
 @pytest.mark.slow
-class TestPipeline(Pipeline.TestCase):  # type: ignore[misc, name-defined]  # hypothesis builds the class
-    settings = settings(max_examples=40,
+class TestPipeline(Pipeline.TestCase):  # type: ignore[misc, valid-type]  # hypothesis builds the class
+    settings = settings(
+        max_examples=40,
         stateful_step_count=20,
         deadline=None,
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
-        derandomize=True,)
+        derandomize=True,
+    )

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
-    from conftest import Reads
+    from tests.engine.extraction.conftest import Reads
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from ctxsync.engine.schema import universal
 from ctxsync.errors import ExtractionError
 
 if TYPE_CHECKING:
-    from conftest import Reads
+    from tests.engine.extraction.conftest import Reads
 
 GERMAN = (
     "Nadia hat die Firma im Mai verlassen und arbeitet jetzt bei Fennel Labs, weil ihr die Arbeit dort besser gefällt."
