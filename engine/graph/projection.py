@@ -23,7 +23,7 @@ BATCH: Final = 1000
 """Events applied in one transaction."""
 REBUILD_BATCH: Final = 5000
 """The same for a rebuild: what many events touch is written once."""
-KEPT: Final = 600_000
+KEPT: Final = 300_000
 """Objects kept in memory between batches; more are let go, and loaded again when needed."""
 
 

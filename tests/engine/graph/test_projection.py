@@ -331,3 +331,12 @@ def test_the_real_log_projects_and_rebuilds(tmp_path: Path) -> None:
         with rebuild(store, tmp_path / "graph.db") as graph:
             assert hashes(graph) == before
             assert graph.hash == store.head()[1]
+
+
+def test_a_source_that_sees_what_it_never_showed_holds_the_version_shown_last(log: Any, graph_path: Path) -> None:
+    for source, text in (("a", "first"), ("b", "second")):
+        log.observe("commit:1", {"": text}, kind="commit", source=source)
+    log.sight("commit:1", source="c")
+    with project(log, graph_path) as graph:
+        held = "SELECT e.text FROM holding AS h JOIN episode AS e ON e.id = h.episode WHERE h.until IS NULL"
+        assert graph.db.execute(held).fetchall() == [("second",)]
