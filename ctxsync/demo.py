@@ -143,7 +143,7 @@ def _sync(app: App, out: Out) -> None:
     line(
         out,
         f"Synced in {report['seconds']:.1f} s: {seen} items seen, {report['extracted']} episodes read, "
-        f"{report['facts']} new facts.",
+        f"{report['new_facts']} new facts.",
     )
 
 
