@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ctxsync.app import App
     from ctxsync.config import SourceConfig
     from ctxsync.connectors.base import Connector, Json, Stream
+    from ctxsync.engine.embedding import VectorCache
+    from ctxsync.engine.graph.store import Graph
     from ctxsync.events.store import EventStore, Verified
     from ctxsync.spool import Hint
 
@@ -161,8 +163,10 @@ def bring_up(app: App, store: EventStore, progress: Callable[[Step], None]) -> d
     """
     from ctxsync.engine.extraction.reactor import extract_pending
 
+    structural = catch_up_graph(app, store, progress)  # extraction takes long: texts are found by search meanwhile
     extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
     facts = catch_up_graph(app, store, progress)
+    facts["new_facts"] += structural["new_facts"]
     embedded = embed(app, progress)
     return {"extracted": extraction.extracted, "failed": extraction.failed, **facts, "embedded": embedded}
 
@@ -197,15 +201,33 @@ def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]
 
     tell = _counting(progress, "project")
     try:
-        graph = app.graph(write=True)
-        before = graph.position
-        projection.catch_up(store, graph, checkpoint=checkpoint, progress=tell)
+        with closing(app.graph(write=True)) as graph:
+            before = graph.position
+            projection.catch_up(store, graph, checkpoint=checkpoint, progress=tell)
+            return _facts(graph, before)
     except GraphStale:
-        before = 0
-        graph = projection.rebuild(store, app.home.graph_path, progress=tell)
-    with closing(graph):
-        new = graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
-        return {"facts": graph.counts()["facts_current"], "new_facts": new}
+        # The stale file is closed by now: a connection to it that closed later would take the new file's journal along.
+        with (
+            _cache(app) as cache,
+            closing(projection.rebuild(store, app.home.graph_path, progress=tell, cache=cache)) as graph,
+        ):
+            return _facts(graph, 0)
+
+
+def _facts(graph: Graph, before: int) -> dict[str, int]:
+    new = graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
+    return {"facts": graph.counts()["facts_current"], "new_facts": new}
+
+
+@contextmanager
+def _cache(app: App) -> Iterator[VectorCache | None]:
+    """Give the vector cache where there are vectors already, so that a rebuild takes them in."""
+    cache = app.models.cache() if app.home.cache_path.exists() else None
+    try:
+        yield cache
+    finally:
+        if cache is not None:
+            cache.close()
 
 
 def embed(app: App, progress: Callable[[Step], None]) -> int:
@@ -259,8 +281,8 @@ def rebuild(app: App, progress: Callable[[Step], None]) -> dict[str, Any]:
     from ctxsync.status import with_facts
 
     started = time.monotonic()
-    with closing(app.store()) as store:
-        graph = projection.rebuild(store, app.home.graph_path, progress=_counting(progress, "rebuild"))
+    with closing(app.store()) as store, _cache(app) as cache:
+        graph = projection.rebuild(store, app.home.graph_path, progress=_counting(progress, "rebuild"), cache=cache)
     with closing(graph):
         counts, state, history = graph.counts(), graph.state_hash(), graph.history_hash()
         position = graph.position
