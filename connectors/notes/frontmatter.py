@@ -44,7 +44,7 @@ class Frontmatter:
 NONE = Frontmatter()
 
 
-class _Unusable(Exception):  # noqa: N818 (never leaves this module)
+class _Unusable(Exception):
     """The YAML is valid and still nothing to keep: too deep, too large, keys that are not text."""
 
 

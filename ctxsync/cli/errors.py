@@ -20,13 +20,13 @@ INTERRUPTED = 130
 FAILED = 1
 
 
-class Interrupted(CtxsyncError):  # noqa: N818 - as the tree in ctxsync/errors.py names its members
+class Interrupted(CtxsyncError):
     """Ctrl-C, with a message of what was kept and a remedy of how to go on."""
 
     exit_code = INTERRUPTED
 
 
-class ReaderGone(Exception):  # noqa: N818 - not an error: `ctxsync facts | head` has read enough
+class ReaderGone(Exception):
     """Whoever read stdout has closed it."""
 
 
