@@ -121,8 +121,8 @@ def is_past(time: str | None, *, now: int) -> bool:
 
 def validity_words(valid_from: str | None, valid_to: str | None) -> str:
     """Return a span of valid time in words: `since May 2025`, `from 2019 until March 2024`; empty when both are None."""
-    if valid_from and valid_to:
+    if valid_from and valid_to and valid_from != valid_to:  # equal: only the end is known
         return f"from {date_words(valid_from, year_alone=True)} until {date_words(valid_to)}"
-    if valid_from:
+    if valid_from and not valid_to:
         return f"since {date_words(valid_from, year_alone=True)}"
     return f"until {date_words(valid_to)}" if valid_to else ""
