@@ -35,6 +35,7 @@ def to_events(
         is_quarantined: Says whether the log holds a place of this source in quarantine.
     """
     unreadable: set[str] = set()
+    still_bad = {change.place for change in changes if isinstance(change, Quarantined)}
     for change in changes:
         if isinstance(change, Sighted) and change.item in unreadable:
             continue
@@ -47,7 +48,7 @@ def to_events(
             unreadable.add(item.id)
             yield _to_event(source, Quarantined(item.id, _why(change.place, error), item.raw_digest, item.id), now)
             continue
-        if isinstance(change, Observed) and is_quarantined(change.item.id):
+        if isinstance(change, Observed) and change.item.id not in still_bad and is_quarantined(change.item.id):
             yield _to_event(source, Released(change.item.id), now)
         yield event
 

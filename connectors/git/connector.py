@@ -102,6 +102,7 @@ class GitConnector:
         yield from reading.vanished()
         marks.shallow = now.shallow
         marks.state = state
+        marks.settled = marks.count
         marks.join_packs()
         yield Batch(reading.broken_refs(), marks.patch())
 
@@ -193,11 +194,12 @@ class _Reading:
             gone = set()
         links = successors(self._repository, gone, self._now.tips) if gone else {}
         lost = len(gone) - len(links)
-        if breaker_trips(lost, self._marks.count, self._options):
+        known = max(lost, self._marks.count if self._marks.settled is None else self._marks.settled)
+        if breaker_trips(lost, known, self._options):
             raise SuspiciousDeletion(
-                f"{lost} of {self._marks.count} commits of {self._called} are no longer reachable.",
+                f"{lost} of {known} commits of {self._called} are no longer reachable.",
                 vanished=lost,
-                known=self._marks.count,
+                known=known,
                 remedy=f"If that is right, run `ctxsync sync --allow-deletes {self._repository.source}`.",
             )
         order = sorted(gone)

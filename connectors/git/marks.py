@@ -6,6 +6,7 @@ Keys of the cursor:
                   thousands of tags on one branch are one key. An interrupted pass goes on from them
     seen:<n>      ids of sighted commits, packed: what has vanished can be named even when git has forgotten it
     count         how many commits are sighted
+    settled       how many were after the last pass that ended: what the deletion breaker takes its share of
     state         digest of the refs (and all else a pass looks at) after the last pass that ended; absent during one
     shallow       ids of the commits at a shallow clone's boundary
     mailmap       id of the mailmap that was observed
@@ -36,6 +37,8 @@ class Marks:
         self.bad = {key[4:] for key in cursor if key.startswith("bad:")}
         count, shallow = cursor.get("count", 0), cursor.get("shallow", [])
         self.count = count if isinstance(count, int) else 0
+        settled = cursor.get("settled")
+        self.settled = settled if isinstance(settled, int) else None
         self.shallow = frozenset(str(id_) for id_ in shallow) if isinstance(shallow, list) else frozenset[str]()
         self.mailmap = str(cursor.get("mailmap") or "")
         self.state = str(cursor.get("state") or "")
@@ -100,6 +103,7 @@ class Marks:
         for key in [key for key in self._stored if key.startswith("tip:") and key[4:] not in self.tips]:
             self._set(key, None)
         self._set("count", self.count)
+        self._set("settled", self.settled)
         self._set("shallow", [*sorted(self.shallow)] or None)
         self._set("mailmap", self.mailmap or None)
         self._set("state", self.state or None)

@@ -13,7 +13,7 @@ from ctxsync.connectors.base import Batch, Options, Stream
 from ctxsync.connectors.notes.disk import Disk
 from ctxsync.connectors.notes.ignore import compile_globs
 from ctxsync.connectors.notes.ledger import Ledger
-from ctxsync.connectors.notes.passing import Pass
+from ctxsync.connectors.notes.passing import BATCH, Pass
 from ctxsync.connectors.notes.walk import walk
 from ctxsync.errors import ConfigError, Unavailable
 
@@ -32,9 +32,21 @@ class NotesConnector:
         settings: `path` (absolute), `include` and `exclude` (lists of gitignore globs).
         options: What the runner asks of this read.
         disk: The file system; tests pass their own.
+        batch: Notes a batch at most.
+
+    Raises:
+        ConfigError: There is no path, or a glob is none.
     """
 
-    def __init__(self, name: str, settings: Mapping[str, Json], options: Options, *, disk: Disk | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: Mapping[str, Json],
+        options: Options,
+        *,
+        disk: Disk | None = None,
+        batch: int = BATCH,
+    ) -> None:
         path = settings.get("path")
         if not isinstance(path, str) or not path:
             raise ConfigError(f"The source `{name}` has no `path`.", remedy="Add it to config.toml.")
@@ -45,6 +57,7 @@ class NotesConnector:
         self._include = compile_globs(_lines(settings.get("include")), "include")
         self._exclude = compile_globs(_lines(settings.get("exclude")), "exclude")
         self._disk = disk or Disk()
+        self._batch = batch
 
     def discover(self) -> Iterable[Stream]:
         """Return the one stream of a vault."""
@@ -68,7 +81,13 @@ class NotesConnector:
         if "" in listing.unreadable:  # missing, not a folder, not mounted, not ours
             raise self._unavailable(f"{self.root} cannot be listed: {listing.unreadable['']}.")
         yield from Pass(
-            self.name, self.root, disk=self._disk, options=self.options, listing=listing, ledger=ledger
+            self.name,
+            self.root,
+            disk=self._disk,
+            options=self.options,
+            listing=listing,
+            ledger=ledger,
+            size=self._batch,
         ).run()
 
     def watch(self, wake: Callable[[Stream], None]) -> AbstractContextManager[None]:

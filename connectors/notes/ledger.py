@@ -5,10 +5,12 @@ One key a note, its path; every other key starts with `/`, which no relative pat
   /was/PATH    [ordinal of the next id minted there, item last deleted there or "", its SHA-256 or ""]
   /bad/PLACE   [SHA-256 or "", error, size, mtime_ns, inode]
   /rules       digest of everything that ignores, as of the last complete pass
+  /count       how many notes were held after it: what the deletion breaker takes its share of, whatever comes meanwhile
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from ctxsync.connectors.base import Json
 
-WAS, BAD, RULES = "/was/", "/bad/", "/rules"
+WAS, BAD, RULES, COUNT = "/was/", "/bad/", "/rules", "/count"
 UNREAD = Stamp(0, 0, 0)
 
 
@@ -115,6 +117,13 @@ class Ledger:
         """Yield the notes' paths as the pass found them."""
         return (key for key in self.known if key[0] != "/")
 
+    def holders(self) -> Counter[str]:
+        """Return how many notes held each section's text, by its digest, as the pass found them."""
+        held: Counter[str] = Counter()
+        for path in self.paths():
+            held.update(cast("list[dict[str, Json]]", self.known[path])[-1].keys())
+        return held
+
     def rules(self) -> str:
         """Return the digest of everything that ignored in the last complete pass."""
         value = self._get(RULES)
@@ -124,6 +133,17 @@ class Ledger:
         """Remember the digest of everything that ignores."""
         if value != self.rules():
             self._set(RULES, value)
+
+    def count(self) -> int:
+        """Return how many notes were held after the last complete pass; before the first one, how many are known."""
+        value = self._get(COUNT)
+        return value if isinstance(value, int) else sum(1 for _ in self.paths())
+
+    def set_count(self) -> None:
+        """Remember how many notes are held now."""
+        held = sum(1 for key in self.known.keys() | self.patch.keys() if key[0] != "/" and self._get(key) is not None)
+        if self._get(COUNT) != held:
+            self._set(COUNT, held)
 
     def take(self) -> dict[str, Json]:
         """Return the changes since the last call: the patch of the next batch."""

@@ -53,7 +53,7 @@ def pair(
         gone: Known paths that are no longer there, as they were.
         changed: Known paths with other content now: as they were, as they are.
         fresh: Paths that were not known.
-        resembles: Says whether the file now at the second path shares a section with the note last seen at the first.
+        resembles: Says whether the file now at the second path has of the note last seen at the first what no other had.
 
     Ties go to the same inode, then the same file name, then a path that was not known, then the first by name.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import (
@@ -24,11 +25,12 @@ from ctxsync.connectors.notes.pairing import Pairing, Trace, chains, pair
 from ctxsync.errors import BadItem, SuspiciousDeletion
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Iterator
 
     from ctxsync.connectors.notes.walk import Found, Listing
 
-BATCH_FILES = 200
+BATCH = 200  # notes
 BATCH_BYTES = 4_000_000
 _MILLISECOND = 1_000_000  # nanoseconds
 
@@ -43,13 +45,14 @@ class Pass:
         options: Of this read.
         listing: What the walk saw.
         ledger: The cursor.
+        size: Notes a batch at most; moves that take each other's places are one batch however many they are.
     """
 
     def __init__(
-        self, source: str, root: str, *, disk: Disk, options: Options, listing: Listing, ledger: Ledger
+        self, source: str, root: str, *, disk: Disk, options: Options, listing: Listing, ledger: Ledger, size: int
     ) -> None:
         self.source, self.root, self.disk, self.options = source, root, disk, options
-        self.listing, self.ledger = listing, ledger
+        self.listing, self.ledger, self.size = listing, ledger, size
         self.changes: list[Change] = []
         self.stamps: dict[str, Stamp] = {}  # of files looked at for pairing
         self.digests: dict[str, str] = {}
@@ -61,10 +64,10 @@ class Pass:
         gone = sorted(
             path for path in self.ledger.paths() if path not in self.listing.present and not self._hidden(path)
         )
-        known = sum(1 for _ in self.ledger.paths())
         pairing, to_read = self._pair(gone, loose)
         yield from self._moves(pairing, to_read)
         yield from self._versions(sorted(to_read), loose)
+        known = max(self.ledger.count(), len(pairing.vanished))
         trips = breaker_trips(len(pairing.vanished), known, self.options)
         if not trips:
             yield from self._deletions(pairing.vanished)
@@ -72,6 +75,7 @@ class Pass:
         if not trips:
             # Stored last: known notes are matched again until every deletion that new rules bring went through.
             self.ledger.set_rules(self.listing.rules)
+            self.ledger.set_count()
         rest = len(self.listing.present) - self.looked_at
         yield self._batch(seen=rest, unchanged=rest, skipped=dict(sorted(self.listing.skipped.items())))
         if trips:
@@ -120,9 +124,13 @@ class Pass:
             except Exception:  # noqa: BLE001 (whatever is wrong with it is told when its turn comes)
                 return False
             texts = (key for key, section in zip(note.digests, note.sections, strict=True) if section.text)
-            return any(key in before[source].appeared for key in texts)
+            return any(key in before[source].appeared and self._holders[key] == 1 for key in texts)
 
         return pair({path: _trace(before[path]) for path in gone}, changed, fresh, resembles), to_read
+
+    @cached_property
+    def _holders(self) -> Counter[str]:
+        return self.ledger.holders()
 
     def _digest(self, path: str, found: Found) -> str:
         try:
@@ -137,7 +145,7 @@ class Pass:
         alone, linked = chains(pairing.moves, pairing.displaced)
         for number, each in enumerate(alone, 1):
             self._move([each], to_read)
-            if number % BATCH_FILES == 0:
+            if number % self.size == 0:
                 yield self._batch()
         for path in pairing.displaced:
             entry = self.ledger.entry(path)
@@ -176,14 +184,14 @@ class Pass:
 
     def _versions(self, paths: Iterable[str], loose: dict[str, Found]) -> Iterator[Batch]:
         """Read what has to be read, one batch at a time."""
-        files = size = 0
+        files = volume = 0
         for path in paths:
             self.looked_at += 1
             files += 1
-            size += self._version(path, loose[path])
-            if files >= BATCH_FILES or size >= BATCH_BYTES:
+            volume += self._version(path, loose[path])
+            if files >= self.size or volume >= BATCH_BYTES:
                 yield self._batch(seen=files)
-                files = size = 0
+                files = volume = 0
         if files:
             yield self._batch(seen=files)
 
@@ -231,7 +239,7 @@ class Pass:
             reason = "excluded" if os.path.lexists(f"{self.root}/{path}") else "deleted"
             self.changes.append(Unsighted(entry.item, path, reason))
             self.ledger.leave(path, deleted=True)
-            if number % BATCH_FILES == 0:
+            if number % self.size == 0:
                 yield self._batch()
 
     def _places(self) -> None:

@@ -157,6 +157,18 @@ def test_an_inode_number_given_to_another_note_is_no_move(vault: Vault) -> None:
     assert vault.held["b.md"] != before
 
 
+def test_a_template_that_many_notes_share_makes_no_move_of_a_reused_inode_number(vault: Vault) -> None:
+    for name in ("a", "b", "c"):
+        vault.write(f"{name}.md", f"# Log\n- [ ] plan\n\n# Today\nabout {name}")
+    vault.pull()
+    before = vault.held["a.md"]
+    vault.move("a.md", "d.md")  # a deleted note's inode number, given to a new one
+    vault.write("d.md", "# Log\n- [ ] plan\n\n# Today\nabout d")
+    vault.pull()
+    assert before not in vault.held.values()
+    assert sorted(vault.held) == ["b.md", "c.md", "d.md"]
+
+
 def test_a_case_only_rename_is_a_move(vault: Vault) -> None:
     vault.write("readme.md", "words")
     vault.pull()
