@@ -183,14 +183,16 @@ def _plain_lines(body: Sequence[str]) -> dict[str, Json]:
         found = _KEY_LINE.match(line.rstrip())
         if found:
             last = found[1].strip()
-            value = (found[2] or "").strip()
-            if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-                value = value[1:-1]
-            properties[last] = value or None
+            properties[last] = _unquoted(found[2] or "") or None
         elif last is not None and line.strip().startswith("- "):
             items = properties[last]
             if items is None:
                 items = properties[last] = []
             if isinstance(items, list):
-                items.append(line.strip()[2:].strip())
+                items.append(_unquoted(line.strip()[2:]))
     return properties
+
+
+def _unquoted(written: str) -> str:
+    text = written.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text

@@ -63,10 +63,10 @@ def scan(text: str, code: list[Range], blocks: list[Range]) -> Inline:
     blanked = _blank(blanked, comments)
     formulas = [found.span() for pattern in (_MATH, _MACRO) for found in pattern.finditer(blanked)]
     blanked = _blank(blanked, formulas)
-    found_links = list(_links(text, blanked))
-    links = [link for link, _ in found_links if link is not None]
-    for_tags = _blank(blanked, [(start, end) for _, (start, end) in found_links])
-    tags = [(at, tag) for link, (at, _) in found_links if link is None and (tag := _hash_link(text, at))]
+    pointing = _links(text, blanked)
+    links = [found for found, _ in pointing if isinstance(found, Link)]
+    for_tags = _blank(blanked, [span for _, span in pointing])
+    tags = [(at, found) for found, (at, _) in pointing if isinstance(found, str)]
     tags += [(found.start(), name) for found in _TAG.finditer(for_tags) if (name := _tag(found["name"]))]
     markup = [found.span() for found in _TAG_MARKUP.finditer(for_tags)]
     return Inline(merge([*code, *spans, *comments, *formulas, *markup]), tuple(links), tuple(sorted(tags)))
@@ -165,18 +165,17 @@ def _comments(text: str) -> list[Range]:
     return ranges
 
 
-def _links(text: str, blanked: str) -> list[tuple[Link | None, Range]]:
-    """Find links; a Logseq tag `#[[two words]]` is a range without a link."""
-    found_links: list[tuple[Link | None, Range]] = []
+def _links(text: str, blanked: str) -> list[tuple[Link | str | None, Range]]:
+    """Find links with their ranges; a Logseq tag `#[[two words]]` is its text, and None points into the note itself."""
+    found_links: list[tuple[Link | str | None, Range]] = []
     for found in _LINK.finditer(blanked):
         start, end = found.span()
-        link: Link | None = None
+        link: Link | str | None = None
         if found["wiki"]:
-            if found["tag_sign"]:
-                found_links.append((None, (start, end)))
-                continue
             target, label, heading = wikilink(text[found.start("inner") : found.end("inner")])
-            if target:
+            if found["tag_sign"]:
+                link = " ".join(target.split()) or None
+            elif target:
                 link = Link(target, "embed" if found["embed"] else "wikilink", label, heading, start, end)
         elif found["dest"]:
             label = text[found.start("text") : found.end("text")].strip()
@@ -201,11 +200,6 @@ def _pointing(target: str, label: str, start: int, end: int, *, embed: bool = Fa
     if not path:
         return None  # points into the note itself
     return Link(path, "embed" if embed else "markdown", label, unquote(heading).removeprefix("^"), start, end)
-
-
-def _hash_link(text: str, at: int) -> str:
-    end = text.find("]]", at)
-    return " ".join(wikilink(text[at + 3 : end])[0].split()) if end > 0 else ""
 
 
 def _tag(name: str) -> str:

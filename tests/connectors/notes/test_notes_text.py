@@ -51,6 +51,7 @@ def covered(section: Section, ranges: Sequence[tuple[int, int]]) -> list[str]:
         ("date: {{date}}", {"date": "{{date}}"}),
         ("people: [[A]], [[B]]", {"people": "[[A]], [[B]]"}),
         ("tags:\n  - one\nnext: %x", {"tags": ["one"], "next": "%x"}),
+        ('kinds:\n  - "[[Food]]"\nlast: {{date}}', {"kinds": ["[[Food]]"], "last": "{{date}}"}),
         ("a: [1, 2\nb: 3", {"a": "[1, 2", "b": "3"}),
         ("? [a, b]\n: c\nname: x", {"name": "x"}),
         ("a:\n\t- tab", {"a": ["tab"]}),
@@ -296,6 +297,12 @@ def test_tags(read: Read) -> None:
         "#one #nested/tag #one #One (#two) #2024 #y2024 a#no #über-tag, #t! ## x #-#- \\#no http://x/#no #[[two words]] #日本 #a/b/"
     ).sections[0]
     assert section.tags == ("one", "nested/tag", "two", "y2024", "über-tag", "t", "-", "two words", "日本", "a/b")
+
+
+def test_a_link_into_the_note_itself_is_neither_a_link_nor_a_tag(read: Read) -> None:
+    section = read("[[#Part one]] ![[#Part]] [here](#part) [[#^block|it]] and [[Other#Part]] #real").sections[0]
+    assert links(section) == [("wikilink", "Other", "Part", "")]
+    assert section.tags == ("real",)
 
 
 def test_quotes_are_others_words_and_callouts_are_own_words(read: Read) -> None:
