@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from benchmarks.report import Row
 from ctxsync.events.model import ItemObserved, ItemSighted, SectionBody
 from ctxsync.events.store import EventStore, NewEvent
 
@@ -81,8 +82,8 @@ def timed(action: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def measure() -> list[dict[str, Any]]:
-    """Write each batch in every way, one after the other; return a row for each way, from the medians of a batch."""
+def rows() -> list[Row]:
+    """Write each batch in every way, one after the other; compare the medians of a batch."""
     times: dict[str, list[float]] = {"append": [], "rows": [], "events": []}
     with tempfile.TemporaryDirectory() as name:
         rows_too, events_only = (
@@ -94,36 +95,16 @@ def measure() -> list[dict[str, Any]]:
                 head, _ = store.head()
                 cursor = {("vault", "."): {"at": number}}
                 times["append"].append(timed(partial(store.append, batch, cursors=cursor)))
-                rows = {table: store.db.execute(NEW_ROWS[table], (head,)).fetchall() for table in TABLES}
-                times["rows"].append(timed(partial(rows_too.write, rows)))
-                times["events"].append(timed(partial(events_only.write, rows)))
+                ready = {table: store.db.execute(NEW_ROWS[table], (head,)).fetchall() for table in TABLES}
+                times["rows"].append(timed(partial(rows_too.write, ready)))
+                times["events"].append(timed(partial(events_only.write, ready)))
             reading, verifying = timed(lambda: deque(store.read(), maxlen=0)), timed(store.verify)
-    median = {way: statistics.median(taken) for way, taken in times.items()}
+    ours, same, fewer = (1000 * statistics.median(taken) for taken in times.values())
     count = BATCH * BATCHES
-
-    def row(what: str, ms_per_batch: float, ratio: float | None = None) -> dict[str, Any]:
-        rate = round(1000 * BATCH / ms_per_batch)
-        return {"what": what, "events": count, "per_second": rate, "ms_per_batch": ms_per_batch, "ratio": ratio}
-
-    ours = median["append"]
     return [
-        row("append, batches of 100, durable", 1000 * ours),
-        row("plain executemany of the same rows", 1000 * median["rows"], ours / median["rows"]),
-        row("plain executemany, event rows alone", 1000 * median["events"], ours / median["events"]),
-        row("read", 1000 * reading / BATCHES),
-        row("verify", 1000 * verifying / BATCHES),
+        Row("append, batches of 100, durable; plain executemany of the same rows", ours, "ms", same, most=2),
+        Row("  the same; executemany of the event rows alone", ours, "ms", fewer),
+        Row("  append", BATCH * 1000 / ours, "events/s"),
+        Row("  read", count / reading, "events/s"),
+        Row("  verify", count / verifying, "events/s"),
     ]
-
-
-def main() -> list[dict[str, Any]]:
-    """Measure and print a table; `ratio` is the append's time over that baseline's."""
-    found = measure()
-    print(f"{'log':<44}{'events/s':>10}{'ms/batch':>10}{'ratio':>8}")
-    for line in found:
-        ratio = "" if line["ratio"] is None else f"{line['ratio']:.2f}"
-        print(f"{line['what']:<44}{line['per_second']:>10}{line['ms_per_batch']:>10.2f}{ratio:>8}")
-    return found
-
-
-if __name__ == "__main__":
-    main()

@@ -6,12 +6,9 @@ Target (DESIGN, SPEC): simple questions p50 5 ms, p95 20 ms, no model.
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import itertools
-import json
 import random
-import sys
 import tempfile
 import time
 from importlib import resources
@@ -21,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from benchmarks.report import Row
 from ctxsync.engine.names import normal
 from ctxsync.engine.reading import Reader, ask, search
 
@@ -258,22 +256,21 @@ def questions(path: Path, count: int, seed: int = 2) -> list[str]:
     return asked
 
 
-def measure(label: str, run: Callable[[str], Any], asked: Sequence[str]) -> dict[str, Any]:
-    """Return percentiles of wall time and of this process's own time, which a busy machine inflates less."""
+def measure(
+    run: Callable[[str], Any], asked: Sequence[str], clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, float]:
+    """Return median and 95th percentile in milliseconds."""
     took: list[float] = []
-    own: list[float] = []
     for text in asked:
-        started, used = time.perf_counter(), time.process_time()
+        started = clock()
         run(text)
-        took.append((time.perf_counter() - started) * 1000)
-        own.append((time.process_time() - used) * 1000)
-    wall, cpu = quantiles(took, n=100), quantiles(own, n=100)
-    row = {"p50_ms": wall[49], "p95_ms": wall[94], "max_ms": max(took), "cpu_p50_ms": cpu[49], "cpu_p95_ms": cpu[94]}
-    return {"what": label, "n": len(took), **{name: round(value, 2) for name, value in row.items()}}
+        took.append((clock() - started) * 1000)
+    percentiles = quantiles(took, n=100)
+    return percentiles[49], percentiles[94]
 
 
-def main(facts: int = FACTS, count: int = QUESTIONS) -> list[dict[str, Any]]:
-    """Build a graph in a temporary folder and measure; return a row for each kind of question and one for all."""
+def rows(facts: int = FACTS, count: int = QUESTIONS) -> list[Row]:
+    """Build a graph in a temporary folder and ask it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.db"
         build(path, facts)
@@ -288,29 +285,31 @@ def main(facts: int = FACTS, count: int = QUESTIONS) -> list[dict[str, Any]]:
             answered += bool(found["answers"] or found["past"] or found["verdict"] or found["count"] is not None)
 
         one(asked[0])
-        first = round((time.perf_counter() - opened) * 1000, 2)
+        first = (time.perf_counter() - opened) * 1000
         for text in asked[:50]:
             one(text)
         answered = 0
-        rows = [measure("ask: all", one, asked)]
-        rows[0] |= {"facts": facts, "answered": answered, "first_question_ms": first}
-        for index, (text, _) in enumerate(ASKED):
-            rows.append(measure(f"ask: {text}", one, asked[index :: len(ASKED)]))
+        half, most = measure(one, asked)
+        shared = answered
+        work, works = measure(one, asked, time.process_time)
+        found = [
+            Row("ask, 100,000 facts, warm: median", half, "ms", most=5),
+            Row("ask, 100,000 facts, warm: 95th percentile", most, "ms", most=20),
+            Row("  median in processor time", work, "ms", most=5),
+            Row("  95th percentile in processor time", works, "ms", most=20),
+            Row("  questions that found an answer", 100 * shared / len(asked), "%"),
+            Row("  first question, graph opened for it", first, "ms"),
+        ]
+        by_form = {text: measure(one, asked[index :: len(ASKED)]) for index, (text, _) in enumerate(ASKED)}
+        slowest = max(by_form, key=lambda text: by_form[text][0])
+        found.append(Row(f"  slowest form, median: {slowest}", by_form[slowest][0], "ms"))
         typos = [
             text.replace("e", "", 1) if index % 2 else text[:-3] + text[-2] + text[-3] + text[-1]
             for index, text in enumerate(asked[:60])
         ]
-        rows.append(measure("ask: misspelt", one, typos))
+        found.append(Row("  misspelt, median", measure(one, typos)[0], "ms"))
         words = [" ".join(text.split()[2:]) for text in asked[:60]]
-        rows.append(measure("search: words", lambda text: search(reader, text, now=NOW, vectors=False), words))
+        searched = measure(lambda text: search(reader, text, now=NOW, vectors=False), words)
+        found.append(Row("  search by words, median", searched[0], "ms"))
         reader.close()
-    return rows
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--facts", type=int, default=FACTS)
-    parser.add_argument("--questions", type=int, default=QUESTIONS)
-    options = parser.parse_args()
-    for row in main(options.facts, options.questions):
-        sys.stdout.write(json.dumps(row) + "\n")
+    return found

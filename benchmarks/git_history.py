@@ -1,8 +1,8 @@
-"""How long a git history takes to become changes, and events in the log, beside git's own listing of it.
+"""How long a git history takes to become events in the log, beside git's own listing of it piped to nothing.
 
-The repository (50,000 commits by default, made by `git fast-import`) is kept in a cache folder between runs; a path as
-the second argument measures another one. The baseline is `git log -z --raw` of the same refs into nothing. Memory is
-the peak of this process after a tenth of the batches, and at the end. Prints and returns rows (what, value, unit).
+The repository (50,000 commits by default, made by `git fast-import`) is kept in a cache folder between runs. The
+baseline is `git log -z --raw` of the same refs. Memory is the peak of this process after a tenth of the commits, and at
+the end. Tier 0 of the extraction over the same commits is measured on its own: it reads the log afterwards.
 """
 
 from __future__ import annotations
@@ -10,22 +10,28 @@ from __future__ import annotations
 import os
 import random
 import resource
+import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ctxsync.changes import to_events
-from ctxsync.connectors.base import Json, Options, Stream
+from benchmarks.report import Row
+from ctxsync.config import Config
 from ctxsync.connectors.git import GitConnector
+from ctxsync.engine.extraction.base import Identity
+from ctxsync.engine.extraction.chain import Chain
+from ctxsync.engine.extraction.reactor import extract_pending
+from ctxsync.engine.schema import universal
 from ctxsync.events.store import EventStore
+from ctxsync.sync import SourceReport, Step, SyncRequest, options_for, read_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from ctxsync.connectors.base import Batch
+COMMITS = 50_000
+REPEATS = 3
 
 
 def history(commits: int) -> Iterator[bytes]:
@@ -66,77 +72,69 @@ def repository(commits: int) -> Path:
     return path
 
 
-def used() -> tuple[float, float]:
+def clock() -> tuple[float, float]:
     """Return seconds of the clock, and of the processors: ours and those of git processes that ended."""
     mine, theirs = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.perf_counter(), mine.ru_utime + mine.ru_stime + theirs.ru_utime + theirs.ru_stime
 
 
-def baseline(path: Path) -> tuple[float, float]:
+def timed(action: Callable[[], object]) -> tuple[float, float]:
+    """Return how many seconds it takes, of the clock and of the processors."""
+    begun = clock()
+    action()
+    ended = clock()
+    return ended[0] - begun[0], ended[1] - begun[1]
+
+
+def plain(path: Path) -> None:
     refs = ("--branches", "--tags", "--remotes", "HEAD")
-    begun = used()
     subprocess.run(["git", "-C", str(path), "log", "-z", "--raw", *refs], stdout=subprocess.DEVNULL, check=True)
-    clock, processors = used()
-    return clock - begun[0], processors - begun[1]
 
 
-def batches(path: Path, cursor: dict[str, Json]) -> Iterator[Batch]:
-    connector = GitConnector("code", {"path": str(path)}, Options(now=time.time_ns() // 1_000_000))
-    return connector.read(Stream("code"), cursor)
+def into(store: EventStore, path: Path, progress: Callable[[Step], None] = lambda _: None) -> SourceReport:
+    """Read what is new in the repository into a log, as a pass does."""
+    now = time.time_ns() // 1_000_000
+    report = SourceReport("code")
+    connector = GitConnector("code", {"path": str(path)}, options_for(Config(), "code", SyncRequest(), now))
+    read_source(store, connector, now, report, progress=progress)
+    if report.problems:
+        raise SystemExit(str(report.problems))
+    return report
 
 
 def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
-def main(commits: int = 50_000, at: str = "") -> list[tuple[str, float, str]]:
+def rows(commits: int = COMMITS, at: str = "") -> list[Row]:
     path = Path(at) if at else repository(commits)
-    baseline(path)
-    plain, plain_work = baseline(path)
+    early = 0.0
 
-    cursor: dict[str, Json] = {}
-    started, before = used()
-    seen, early = 0, 0.0
-    for batch in batches(path, cursor):
-        seen += batch.seen
-        cursor.update(batch.cursor)
-        if not early and seen >= commits // 10:
+    def watch(step: Step) -> None:
+        nonlocal early
+        if not early and step.done >= commits // 10:
             early = peak()
-    ended, after = used()
-    changes, work = ended - started, after - before
-    late = peak()
-    cursor = {key: value for key, value in cursor.items() if value is not None}
 
-    begun = time.perf_counter()
-    changed = sum(len(batch.changes) for batch in batches(path, cursor))
-    again = time.perf_counter() - begun
-    if changed:
-        raise SystemExit("a pass over an unchanged history found changes")
-
+    plain(path)
+    listings, loggings = [], []
     with tempfile.TemporaryDirectory() as folder:
-        store = EventStore.open(Path(folder) / "events.db", write=True)
-        begun = time.perf_counter()
-        for batch in batches(path, {}):
-            events = list(to_events("code", batch.changes, time.time_ns() // 1_000_000))
-            store.append(events, cursors={("code", "."): batch.cursor})
-        logged = time.perf_counter() - begun
-        store.close()
+        for turn in range(REPEATS):  # interleaved, so that a busy moment falls on both alike
+            listings.append(timed(lambda: plain(path)))
+            with EventStore.open(Path(folder) / f"{turn}.db", write=True) as store:
+                loggings.append(timed(lambda: into(store, path, watch)))
+        late = peak()
+        chain = Chain(universal(), Identity(), ())
+        with EventStore.open(Path(folder) / "0.db", write=True) as store:
+            again = timed(lambda: into(store, path))[0]
+            structural = timed(lambda: extract_pending(store, chain))
+            seen = sum(1 for _ in store.read(types=("item.observed",)))
+    listing, logging = (statistics.median(seconds for seconds, _ in each) for each in (listings, loggings))
+    worked, working = (statistics.median(work for _, work in each) for each in (listings, loggings))
     return [
-        ("commits", float(seen), ""),
-        ("git log -z --raw", plain, "s"),
-        ("history into changes", changes, "s"),
-        ("ratio", changes / plain, "x"),
-        ("ratio of processor time", work / plain_work, "x"),
-        ("unchanged pass", again, "s"),
-        ("history into the log", logged, "s"),
-        ("commits a second into the log", seen / logged, ""),
-        ("peak memory after a tenth", early, "MB"),
-        ("peak memory after all", late, "MB"),
-        ("cursor", sum(len(key) + len(str(value)) for key, value in cursor.items()) / 1e6, "MB"),
+        Row("git history into the log, structural; git log -z --raw", logging, "s", listing, most=3),
+        Row("  the same, in processor time", working, "s", worked),
+        Row("  commits", seen / logging, "/s"),
+        Row("  unchanged pass", again, "s"),
+        Row("peak memory after all commits; after a tenth", late, "MB", early, most=1.1),
+        Row("  tier 0 of those commits into the log; git log -z --raw", structural[0], "s", listing),
     ]
-
-
-if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    for what, value, unit in main(int(arguments[0]) if arguments else 50_000, *arguments[1:2]):
-        print(f"{what:32} {value:12.3f} {unit}")

@@ -1,17 +1,20 @@
-"""Measures the chain: sections a second on sections of about 50 words, and the memory of the whole process.
+"""How many sections of about 50 words a second the chain of tiers 0 and 1 extracts, and the memory of the process."""
 
-usage: python evaluation/speed.py [SECTIONS] [--embed]
-"""
+from __future__ import annotations
 
 import random
 import resource
-import sys
+import statistics
 import time
 
+from benchmarks.report import Row
+from ctxsync.engine.embedding import Embedder
 from ctxsync.engine.extraction.base import Episode, Identity
 from ctxsync.engine.extraction.chain import build_chain
 from ctxsync.engine.schema import universal
 
+COUNT = 640
+BATCH = 64
 PEOPLE = ("Nadia Okoro", "Tom Berg", "Priya Raman", "Elin Marsh", "Jonas Weber", "Ada Holm")
 PLACES = ("Lisbon", "Oslo", "Port Ellery", "Graz", "Whitby")
 FIRMS = ("Harbourlight", "Fennel Labs", "Copperline", "Brightwater Group")
@@ -48,32 +51,29 @@ def sections(count: int) -> list[Episode]:
     return made
 
 
-def main() -> None:
-    """Print the measurements."""
-    counts = [int(a) for a in sys.argv[1:] if a.isdigit()]
-    made = sections(counts[0] if counts else 640)
+def rows(count: int = COUNT) -> list[Row]:
+    made = sections(count)
+    begun = time.perf_counter()
     chain = build_chain(universal(), Identity(("Robin Vale",), ("email:robin@example.com",)))
-    started = time.perf_counter()
     list(chain.extract(made[:2]))
-    print(f"load {time.perf_counter() - started:.1f} s")
-    started, cpu = time.perf_counter(), time.process_time()
-    relations = 0
-    for first in range(0, len(made), 64):
-        relations += sum(len(found.relations) for found, _ in chain.extract(made[first : first + 64]))
-    took, used = time.perf_counter() - started, time.process_time() - cpu
-    words = sum(len(e.text.split()) for e in made) / len(made)
-    print(
-        f"{len(made)} sections of {words:.0f} words: {len(made) / took:.0f} a second ({len(made) / used:.0f} a CPU second)"
-    )
-    print(f"{relations / len(made):.1f} relations a section")
-    if "--embed" in sys.argv:
-        from ctxsync.engine.embedding import Embedder
-
-        started = time.perf_counter()
-        Embedder().embed([e.text for e in made])
-        print(f"embedded {len(made) / (time.perf_counter() - started):.0f} a second")
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
-
-
-if __name__ == "__main__":
-    main()
+    load = time.perf_counter() - begun
+    taken: list[float] = []
+    used = time.process_time()
+    for first in range(0, count, BATCH):
+        begun = time.perf_counter()
+        list(chain.extract(made[first : first + BATCH]))
+        taken.append(time.perf_counter() - begun)
+    used = time.process_time() - used
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    begun = time.perf_counter()
+    Embedder().embed([section.text for section in made])
+    embedding = time.perf_counter() - begun
+    both = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return [
+        Row("tiers 0 and 1 over sections of 50 words", BATCH / statistics.median(taken), "sections/s", least=40),
+        Row("  the same in processor time", count / used, "sections/s", least=40),
+        Row("  resident at most", resident, "MB", most=700),
+        Row("  models loaded", load, "s"),
+        Row("  vectors of the same sections", count / embedding, "sections/s"),
+        Row("  resident at most, with the model of the vectors", both, "MB", most=700),
+    ]
