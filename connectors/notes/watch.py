@@ -94,6 +94,9 @@ def watching(
     wake: Callable[[], None],
     report: Callable[[str], None],
     observer: Callable[[], Watching] = Observer,
+    *,
+    safety: float = SAFETY,
+    poll: float = POLL,
 ) -> Iterator[None]:
     """Call `wake` from a thread when something below `root` may have changed, until the context is left.
 
@@ -102,12 +105,14 @@ def watching(
         wake: Called at most about once a second.
         report: Called with a reason when no watcher can be had and a timer stands in.
         observer: Makes the watcher.
+        safety: Seconds between wakes beside a watcher.
+        poll: Seconds between wakes without one.
     """
     changed = threading.Condition()
     stopped = False
     watcher = observer()
     started = False
-    clockwork = Debounce(time.monotonic(), SAFETY)
+    clockwork = Debounce(time.monotonic(), safety)
 
     def note() -> None:
         with changed:
@@ -119,8 +124,8 @@ def watching(
         watcher.start()
         started = True
     except (OSError, RuntimeError) as error:
-        clockwork = Debounce(time.monotonic(), POLL)
-        report(f"The folder is looked at every {POLL:.0f} seconds, for it cannot be watched: {error}")
+        clockwork = Debounce(time.monotonic(), poll)
+        report(f"The folder is looked at every {poll:.0f} seconds, for it cannot be watched: {error}")
 
     def loop() -> None:
         while True:

@@ -57,8 +57,8 @@ def test_a_backup_that_stays_beside_the_note_is_no_note_and_takes_no_identity(va
     assert vault.held == {"n.md": before}
 
 
-def test_thirty_thousand_files_at_once_are_all_found_by_the_next_pass_in_bounded_batches(vault: Vault) -> None:
-    for number in range(450):  # the walk does not care how many; the batches do
+def test_a_burst_of_new_files_is_found_whole_by_the_next_pass_in_bounded_batches(vault: Vault) -> None:
+    for number in range(450):
         vault.write(f"d{number % 9}/n{number}.md", f"note {number}")
     changes = vault.pull()
     assert len([change for change in changes if isinstance(change, Sighted)]) == 450

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ctxsync.connectors.base import Stream
 from ctxsync.connectors.notes.watch import LONGEST, QUIET, SAFETY, Debounce, watching
 
@@ -56,22 +58,61 @@ def test_an_edit_wakes_the_source_and_what_applications_write_does_not(vault: Va
     assert connector.degraded == ""
 
 
-def test_where_the_system_has_no_watches_left_a_timer_stands_in_and_says_so(tmp_path: Path) -> None:
-    class Full:
-        def schedule(self, event_handler: FileSystemEventHandler, path: str, *, recursive: bool = False) -> object:
-            return None
+class Deaf:
+    """A watcher that hears nothing: its queue has overflowed."""
 
-        def start(self) -> None:
-            raise OSError(28, "inotify watch limit reached")
+    def schedule(self, event_handler: FileSystemEventHandler, path: str, *, recursive: bool = False) -> object:
+        return None
 
-        def stop(self) -> None:
-            raise AssertionError("never started")
-
-        def join(self) -> None:
-            raise AssertionError("never started")
-
-    reasons: list[str] = []
-    with watching(str(tmp_path), lambda: None, reasons.append, Full):
+    def start(self) -> None:
         pass
+
+    def stop(self) -> None:
+        pass
+
+    def join(self) -> None:
+        pass
+
+
+class Full(Deaf):
+    """A watcher for which the system has no watches left."""
+
+    def start(self) -> None:
+        raise OSError(28, "inotify watch limit reached")
+
+    def stop(self) -> None:
+        raise AssertionError("never started")
+
+    join = stop
+
+
+def test_where_the_system_has_no_watches_left_a_timer_stands_in_and_says_so(tmp_path: Path) -> None:
+    reasons: list[str] = []
+    wakes = threading.Semaphore(0)
+    with watching(str(tmp_path), wakes.release, reasons.append, Full, poll=0.01):
+        assert all(wakes.acquire(timeout=10) for _ in range(3))
     assert len(reasons) == 1
     assert "inotify watch limit reached" in reasons[0]
+
+
+def test_a_watcher_whose_queue_overflowed_is_made_up_for_by_the_timer(tmp_path: Path) -> None:
+    reasons: list[str] = []
+    wakes = threading.Semaphore(0)
+    with watching(str(tmp_path), wakes.release, reasons.append, Deaf, safety=0.01):
+        assert all(wakes.acquire(timeout=10) for _ in range(3))
+    assert reasons == []
+
+
+@pytest.mark.slow
+def test_thirty_thousand_files_at_once_wake_and_the_pass_finds_each(vault: Vault) -> None:
+    """More events than the system's queue holds (16,384): whichever are lost, the pass lists the folder itself."""
+    woken = threading.Event()
+    with vault.connector().watch(lambda _: woken.set()):
+        for folder in range(30):
+            (vault.root / f"d{folder}").mkdir()
+            for number in range(1_000):
+                (vault.root / f"d{folder}" / f"n{number}.md").write_bytes(b"words")
+        assert woken.wait(LONGEST + 30)
+    vault.pull()
+    assert len(vault.held) == len(set(vault.held.values())) == 30_000
+    assert max(len(batch.changes) for batch in vault.batches) <= 400
