@@ -58,14 +58,7 @@ class LocalModels:
 
     def cache(self) -> VectorCache | None:
         """Return the vector cache of the home; a damaged one is thrown away, for it can be filled again."""
-        import apsw
-
         from ctxsync.engine.embedding import VectorCache
 
         self._home.reserve(self._home.cache_path)
-        try:
-            return VectorCache(self._home.cache_path)
-        except (apsw.NotADBError, apsw.CorruptError):
-            self._home.cache_path.unlink()
-            self._home.reserve(self._home.cache_path)
-            return VectorCache(self._home.cache_path)
+        return VectorCache(self._home.cache_path)

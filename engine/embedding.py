@@ -6,14 +6,15 @@ cores), no memory arena (with it, long batches held 1.9 GB), texts sorted by len
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ctxsync.errors import ConfigError
+from ctxsync.errors import ConfigError, StoreError, StoreFull, StoreLocked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+
+T = TypeVar("T")
 
 MODEL = "all-MiniLM-L6-v2-int8"
 DIMENSIONS = 384
@@ -123,61 +126,89 @@ def _batches(order: Sequence[int], encoded: Sequence[Sequence[int]]) -> Iterable
 
 
 class VectorCache:
-    """Vectors by content: `cache.db`. Losing it costs time and nothing else.
+    """Vectors by content: `cache.db`. Losing it costs time and nothing else, so a damaged one is thrown away.
 
     Vectors are kept as float16: half the space, and cosine changes by less than 0.001.
 
     Args:
         path: Where; created with mode 0600.
         model: Vectors of another model are never returned.
+
+    Raises:
+        StoreError: The file cannot be used, stayed busy (`StoreLocked`), or its disk is full (`StoreFull`); so do
+            all methods.
     """
 
     def __init__(self, path: Path, *, model: str = MODEL) -> None:
+        self.model = model
+        self._path = path
+        self._db: apsw.Connection
+        self._whole(self._open, self._open)
+
+    def get(self, texts: Sequence[str]) -> list[Vectors | None]:
+        """Return the vector of each text, None where there is none."""
+        return self._whole(lambda: [self._get(text) for text in texts], lambda: [None] * len(texts))
+
+    def put(self, texts: Sequence[str], vectors: Vectors) -> None:
+        """Keep the vectors of texts, row by row."""
+        self._whole(lambda: self._put(texts, vectors), lambda: self._put(texts, vectors))
+
+    def embed(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of texts, computing and keeping those that are missing."""
+        import numpy as np
+
+        for _ in range(3):  # once more where the file was found damaged on the way
+            found = self.get(texts)
+            missing = sorted({text for text, vector in zip(texts, found, strict=True) if vector is None})
+            if not missing:
+                rows = [vector for vector in found if vector is not None]
+                return np.stack(rows) if rows else np.zeros((0, DIMENSIONS), dtype=np.float32)
+            # Read back, so that a warm and a cold cache give the same numbers.
+            self.put(missing, embedder.embed(missing))
+        raise StoreError(f"The vectors at {self._path} do not stay.", remedy="Check the disk with `ctxsync doctor`.")
+
+    def __len__(self) -> int:
+        """Return how many vectors of the model there are."""
+        return self._whole(lambda: int(self._db.execute(_COUNT, (self.model,)).get), lambda: 0)
+
+    def _open(self) -> None:
         import apsw
 
-        path.touch(mode=0o600, exist_ok=True)
-        self.model = model
-        self._db: apsw.Connection = apsw.Connection(str(path))
+        self._path.touch(mode=0o600, exist_ok=True)
+        self._db = apsw.Connection(str(self._path))
         self._db.set_busy_timeout(10_000)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = OFF")
         self._db.execute(_CREATE)
 
-    def get(self, texts: Sequence[str]) -> list[Vectors | None]:
-        """Return the vector of each text, None where there is none."""
+    def _get(self, text: str) -> Vectors | None:
         import numpy as np
 
-        found: list[Vectors | None] = []
-        for text in texts:
-            blob = self._db.execute(_GET, (self.model, _digest(text))).get
-            vector = None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)
-            found.append(vector if vector is not None and vector.shape == (DIMENSIONS,) else None)
-        return found
+        blob = self._db.execute(_GET, (self.model, _digest(text))).get
+        if not isinstance(blob, bytes) or len(blob) != 2 * DIMENSIONS:
+            return None
+        return np.frombuffer(blob, dtype=np.float16).astype(np.float32)
 
-    def put(self, texts: Sequence[str], vectors: Vectors) -> None:
-        """Keep the vectors of texts, row by row."""
+    def _put(self, texts: Sequence[str], vectors: Vectors) -> None:
         import numpy as np
 
         rows = zip(texts, vectors.astype(np.float16), strict=True)
         with self._db:
             self._db.executemany(_PUT, ((self.model, _digest(text), vector.tobytes()) for text, vector in rows))
 
-    def embed(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts, computing and keeping those that are missing."""
-        import numpy as np
+    def _whole(self, action: Callable[[], T], anew: Callable[[], T]) -> T:
+        """Return what `action` gives; where the file is damaged, what `anew` gives of an empty one."""
+        import apsw
 
-        found = self.get(texts)
-        missing = sorted({text for text, vector in zip(texts, found, strict=True) if vector is None})
-        if missing:
-            self.put(missing, embedder.embed(missing))
-            # Read back, so that a warm and a cold cache give the same numbers.
-            found = self.get(texts)
-        rows = [vector for vector in found if vector is not None]
-        return np.stack(rows) if rows else np.zeros((0, DIMENSIONS), dtype=np.float32)
-
-    def __len__(self) -> int:
-        """Return how many vectors of the model there are."""
-        return int(self._db.execute(_COUNT, (self.model,)).get)
+        with _translated(self._path):
+            try:
+                return action()
+            except (apsw.CorruptError, apsw.NotADBError):
+                self._db.close()
+                for tail in ("", "-wal", "-shm"):
+                    self._path.with_name(self._path.name + tail).unlink(missing_ok=True)
+                self._open()
+                return anew()
 
     def close(self) -> None:
         """Close the file."""
@@ -188,6 +219,26 @@ class VectorCache:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite and of the file system as ours."""
+    import apsw
+
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StoreFull(f"No space is left for {path}.", remedy="Free some space, then run `ctxsync sync`.") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreLocked(
+            f"Another process kept {path} busy.", remedy="Let it finish, then run `ctxsync sync`."
+        ) from error
+    except (apsw.Error, OSError) as error:
+        raise StoreError(
+            f"The vectors at {path} cannot be used ({error}).",
+            remedy="Move that away (it holds nothing that cannot be made again), then run `ctxsync sync`.",
+        ) from error
 
 
 def _digest(text: str) -> bytes:
