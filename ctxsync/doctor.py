@@ -166,11 +166,13 @@ def _models() -> Iterator[Finding]:
 
 
 def _log(app: App, *, chain: bool) -> Iterator[Finding]:
+    from ctxsync.events.database import DAMAGED_REMEDY
+
     try:
         with closing(app.store()) as store:
             fault = store.db.execute("PRAGMA quick_check(1)").get
             if fault != "ok":
-                yield Finding("log", "error", f"The log is damaged: {fault}.", "Restore a backup or an export.")
+                yield Finding("log", "error", f"The log is damaged: {fault}.", DAMAGED_REMEDY)
                 return
             if chain:
                 from ctxsync.passes import check_chain
@@ -192,6 +194,7 @@ def _graph(app: App) -> Iterator[Finding]:
         head = store.head()[0]
         try:
             with closing(app.graph()) as graph:
+                graph.check()
                 position, log_id = graph.position, graph.log_id
         except GraphError as error:
             yield Finding("graph", "error", error.message, "Run `ctxsync rebuild`.")

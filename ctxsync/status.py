@@ -22,6 +22,8 @@ TIERS = "SELECT tier, count(*) FROM evidence GROUP BY tier ORDER BY tier"
 
 def status(app: App, *, full: bool) -> dict[str, Any]:
     """Return DESIGN's `status` JSON. Raises `StoreMissing` at no point: a home without a log has counts of zero."""
+    from ctxsync.engine.graph.store import translated
+
     found: dict[str, Any] = {
         "home": str(app.home.path),
         "position": 0,
@@ -42,14 +44,14 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
         "history_hash": None,
         "graph": "missing",
     }
-    head = 0
+    head, log_id = 0, ""
     try:
         store = app.store()
     except StoreMissing:
         store = None
     if store is not None:
         with closing(store):
-            head = store.head()[0]
+            head, log_id = store.head()[0], store.log_id
             found |= {"position": head, "events": store.count(), "lag": head}
     paused: dict[str, list[dict[str, str]]] = {}
     items: dict[str, int] = {}
@@ -58,7 +60,7 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
     except GraphError as error:
         found["graph"] = error.message
     else:
-        with closing(graph):
+        with closing(graph), translated(app.home.graph_path):
             found |= _counts(graph) | {"lag": head - graph.position, "graph": "ready"}
             for source, stream, reason in graph.db.execute(PAUSED):
                 paused.setdefault(source, []).append({"stream": stream, "reason": reason})
@@ -68,6 +70,8 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
             ]
             items = dict(graph.db.execute(ITEMS))
             found["tiers"] = {str(tier): count for tier, count in graph.db.execute(TIERS)}
+            if graph.log_id not in ("", log_id):
+                found["graph"] = "The graph belongs to another log."
             if full:
                 found |= {"state_hash": graph.state_hash(), "history_hash": graph.history_hash()}
     noted = runs.read(app.home)

@@ -24,16 +24,16 @@ def status(out: Out, document: dict[str, Any]) -> None:
         ("log    ", "dim"),
         f"{count(document['events'], 'event')}, {count(document['episodes'], 'episode')}",
     )
-    line(
-        out,
-        ("graph  ", "dim"),
-        f"{count(facts['current'], 'current fact')} of {facts['all']:,}, {count(document['entities'], 'entity', 'entities')}",
-        _lag(document),
-    )
+    state = document.get("graph", "ready")
+    if state in {"ready", "missing"}:
+        told = f"{count(facts['current'], 'current fact')} of {facts['all']:,}, "
+        line(out, ("graph  ", "dim"), told, count(document["entities"], "entity", "entities"), _lag(document))
+    else:
+        line(out, ("graph  ", "dim"), f"{one_line(state)} Build it anew: ctxsync rebuild")
     tiers = {tier: number for tier, number in (document.get("tiers") or {}).items() if number}
     if tiers:
-        told = [f"{_TIERS.get(tier, f'tier {tier}')} {number:,}" for tier, number in sorted(tiers.items())]
-        line(out, ("tiers  ", "dim"), ", ".join(told))
+        counts = [f"{_TIERS.get(tier, f'tier {tier}')} {number:,}" for tier, number in sorted(tiers.items())]
+        line(out, ("tiers  ", "dim"), ", ".join(counts))
     for key in ("state_hash", "history_hash"):
         if document.get(key):
             line(out, (f"{key} ", "dim"), str(document[key]))
@@ -43,10 +43,7 @@ def status(out: Out, document: dict[str, Any]) -> None:
 
 def _lag(document: dict[str, Any]) -> str:
     lag = document.get("lag") or 0
-    graph = document.get("graph", "ready")
-    if lag and document["events"]:
-        return f"; {count(lag, 'event')} behind the log: run ctxsync sync"
-    return f"; {graph}" if graph not in {"ready", "missing"} else ""
+    return f"; {count(lag, 'event')} behind the log: run ctxsync sync" if lag and document["events"] else ""
 
 
 def _sources(out: Out, sources: list[dict[str, Any]]) -> None:

@@ -124,6 +124,13 @@ class Graph:
             found: str = self.db.execute(META, ("hash",)).get
             return found
 
+    def check(self) -> None:
+        """Check the file's structure, which reads all of it; raises `GraphStale` where it is damaged."""
+        with translated(self.path):
+            fault = self.db.execute("PRAGMA quick_check(1)").get
+        if fault != "ok":
+            raise GraphStale(f"The graph at {self.path} is damaged: {fault}.", remedy=REBUILD)
+
     def state_hash(self) -> str:
         """Return the digest of what holds now; it does not depend on the order in which independent items came."""
         with translated(self.path):

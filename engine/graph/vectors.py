@@ -6,16 +6,18 @@ They are no part of the graph's state: a graph without them answers, only not by
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import apsw
+
 from ctxsync.engine.graph.rows import query
-from ctxsync.engine.graph.store import translated
+from ctxsync.engine.graph.store import REBUILD, translated
+from ctxsync.errors import GraphStale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-    import apsw
 
     from ctxsync.engine.graph.store import Graph
 
@@ -115,7 +117,7 @@ def embed_pending(
     """
     db = graph.db
     done = 0
-    with translated(graph.path):
+    with translated(graph.path), _vectors_whole(graph.path):
         prepare(db, create=True)
         have = {row[0] for row in db.execute(HAVE)}
         total = sum(len(ids) for ids, _ in _pages(db, have))
@@ -127,6 +129,15 @@ def embed_pending(
             if progress is not None:
                 progress(done, total)
     return done
+
+
+@contextmanager
+def _vectors_whole(path: Path) -> Iterator[None]:
+    """Tell damage that sqlite-vec meets, and reports as an error of the statement."""
+    try:
+        yield
+    except apsw.SQLError as error:
+        raise GraphStale(f"The vectors in {path} are damaged: {error}.", remedy=REBUILD) from error
 
 
 def sync_file(path: Path) -> None:

@@ -15,7 +15,7 @@ import apsw
 from ctxsync.engine.extraction.lexicon import Lexicon
 from ctxsync.engine.reading.plan import Language
 from ctxsync.engine.schema import Schema, parse, universal
-from ctxsync.errors import GraphMissing, GraphStale
+from ctxsync.errors import GraphMissing, GraphStale, StoreLocked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,12 +144,17 @@ class Reader:
             yield
             return
         self._depth = 1
-        self.db.execute("BEGIN")
         try:
-            yield
-        finally:
-            self._depth = 0
-            self.db.execute("COMMIT")
+            self.db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._depth = 0
+                self.db.execute("COMMIT")
+        except apsw.BusyError as error:
+            raise StoreLocked("The graph stayed busy.", remedy="Run the command again.") from error
+        except apsw.Error as error:  # every statement here is constant: what fails is the file
+            raise GraphStale(f"The graph is damaged: {error}.", remedy=_REBUILD) from error
 
     def rows(self, sql: str, bindings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Run one constant statement and return its rows."""
