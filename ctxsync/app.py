@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.config import Config, load_config
-from ctxsync.errors import CtxsyncError, UsageError
+from ctxsync.errors import CtxsyncError, StoreCorrupt, UsageError
 from ctxsync.home import Home, resolve
 from ctxsync.sync import Step, SyncRequest, no_progress
 
@@ -68,14 +68,24 @@ class App:
 
     # Files
 
-    def store(self, *, write: bool = False) -> EventStore:
+    def store(self, *, write: bool = False, anew: bool = False) -> EventStore:
         """Open the log; the caller closes it. Writing needs `lock()` and creates what is missing.
 
+        Args:
+            write: Open it for appending.
+            anew: Begin a log also where a graph says that there was one, as an import does.
+
         Raises:
-            StoreError: As `EventStore.open`.
+            StoreError: As `EventStore.open`; `StoreCorrupt` also where the log is gone that the graph was made from.
         """
         from ctxsync.events.store import EventStore
 
+        if not anew and self.home.graph_path.exists() and not self.home.events_path.exists():
+            raise StoreCorrupt(
+                f"The log {self.home.events_path} is gone; the graph beside it was made from it.",
+                remedy="Put it back, or run `ctxsync import FOLDER` on an export. To begin anew from your sources, "
+                "move graph.db away and run `ctxsync sync`.",
+            )
         if write:
             self.home.create()
             return EventStore.open(self.home.events_path, write=True, checkpoint=_checkpoint, clock=self.clock)
@@ -229,7 +239,7 @@ class App:
         from ctxsync.passes import rebuild
 
         with self.lock("import"):
-            with self.store(write=True) as store:
+            with self.store(write=True, anew=True) as store:
                 jsonl.import_log(store, folder, lambda done: progress(Step("import", done)))
             return rebuild(self, progress)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxsync import runs, spool
 from ctxsync.config import RESERVED_NAMES
+from ctxsync.engine.graph.store import translated
 from ctxsync.errors import ConfigError, GraphError, GraphStale, StoreCorrupt, StoreMissing, UsageError
 from ctxsync.sync import (
     WHOLE_SOURCE,
@@ -215,7 +216,8 @@ def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]
 
 
 def _facts(graph: Graph, before: int) -> dict[str, int]:
-    new = graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
+    with translated(graph.path):
+        new = graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
     return {"facts": graph.counts()["facts_current"], "new_facts": new}
 
 
@@ -237,7 +239,7 @@ def embed(app: App, progress: Callable[[Step], None]) -> int:
     embedder = app.models.embedder()
     if embedder is None:
         return 0
-    with closing(app.graph(write=True)) as graph:
+    with closing(app.graph(write=True)) as graph, translated(graph.path):
         position = graph.position
         if graph.db.execute(EMBEDDED).get == position:
             return 0
@@ -315,6 +317,7 @@ def verify(app: App, progress: Callable[[Step], None], *, deep: bool) -> dict[st
             report["graph_position"] = graph.position
             agrees = graph.log_id == store.log_id
             if deep and agrees:
+                graph.check()
                 report |= {"state_hash": graph.state_hash(), "history_hash": graph.history_hash()}
                 with tempfile.TemporaryDirectory(dir=app.home.path, prefix=".verify-") as folder:
                     anew = projection.rebuild(store, Path(folder) / "graph.db", progress=_counting(progress, "rebuild"))
@@ -327,11 +330,13 @@ def verify(app: App, progress: Callable[[Step], None], *, deep: bool) -> dict[st
 
 def check_chain(store: EventStore, progress: Callable[[int], None] | None = None) -> Verified:
     """Check the log's hash chain; raises `StoreCorrupt` where it is not in order."""
+    from ctxsync.events.database import DAMAGED_REMEDY
+
     verified = store.verify(progress)
     if not verified.ok:
         raise StoreCorrupt(
             f"The log is damaged at position {verified.broken}: {verified.problem}.",
-            remedy="Restore a backup, or import an export into a new home.",
+            remedy=DAMAGED_REMEDY,
         )
     return verified
 
@@ -344,7 +349,7 @@ def standing(app: App, reports: Iterable[SourceReport]) -> dict[str, Any]:
         graph = app.graph()
     except GraphError:
         return {"problems": problems}
-    with closing(graph):
+    with closing(graph), translated(graph.path):
         for source, place, error in graph.db.execute(QUARANTINED):
             if source in names:
                 problems.append(

@@ -27,6 +27,10 @@ CREATE TABLE IF NOT EXISTS migration (number INTEGER PRIMARY KEY, name TEXT NOT 
 """
 RECORD_MIGRATION: Final = "INSERT INTO migration VALUES (?, ?, ?)"
 LAYOUT: Final = "SELECT coalesce(max(number), 0) FROM migration"
+DAMAGED_REMEDY: Final = (
+    "Keep the file, and read your last export into a new home: ctxsync --home NEW import FOLDER. Without one, move "
+    "events.db and graph.db away and run: ctxsync sync"
+)
 INSERT_LOG_ID: Final = "INSERT INTO meta VALUES ('log_id', ?)"
 
 
@@ -72,7 +76,8 @@ def store_error(path: Path, error: apsw.Error) -> StoreError:
 def damaged(path: Path, detail: str) -> StoreCorrupt:
     """Return the error for a file that is not what was written."""
     return StoreCorrupt(
-        f"{path} is damaged ({detail}).", remedy="Keep the file, and restore the last backup: ctxsync restore"
+        f"{path} is damaged ({detail}).",
+        remedy=DAMAGED_REMEDY,
     )
 
 
@@ -129,7 +134,7 @@ def connect(
             size = path.stat().st_size
         except FileNotFoundError:
             if not write:
-                raise StoreMissing(f"There is no event log at {path}.", remedy="Run: ctxsync init") from None
+                raise StoreMissing(f"There is no event log at {path}.", remedy="Run: ctxsync sync") from None
             _create(path, migrations)
         except OSError as error:
             raise StoreError(f"{path} cannot be read ({error.strerror}).", remedy="Run: ctxsync doctor") from error

@@ -31,7 +31,7 @@ def filled(path: Path, make: Make) -> Any:
 def test_reading_a_log_that_does_not_exist_says_how_to_begin(path: Path) -> None:
     with pytest.raises(StoreMissing) as caught:
         EventStore.open(path)
-    assert "ctxsync init" in caught.value.remedy
+    assert "ctxsync sync" in caught.value.remedy
     assert not path.exists()
 
 
@@ -67,7 +67,7 @@ def test_an_empty_file_is_damage_and_never_a_fresh_log(path: Path, write: bool) 
     path.touch()
     with pytest.raises(StoreCorrupt, match="it is empty") as caught:
         EventStore.open(path, write=write)
-    assert "ctxsync restore" in caught.value.remedy
+    assert "import FOLDER" in caught.value.remedy
     assert path.stat().st_size == 0
 
 
