@@ -77,8 +77,14 @@ def assertion(verb: Any) -> tuple[float, str, bool]:
 def _governed(verb: Any) -> tuple[float, str, bool]:
     """Return what the verbs above make of an assertion."""
     head = verb.head
+    if verb.dep_ == "pcomp" and head.lower_ in ("without", "before", "instead", "of") and verb.tag_ == "VBG":
+        return 0.0, "", False
+    if verb.dep_ == "pcomp" and head.dep_ == "prep" and head.head.tag_.startswith("VB"):
+        head = head.head
     if head.i == verb.i:
         return 1.0, "", False
+    if verb.dep_ in ("advcl", "acl", "pcomp", "xcomp") and _instructs(head):
+        return 0.0, "", False
     base = w.lemma(head.lower_)
     if verb.dep_ == "conj" and head.tag_.startswith("VB"):
         if any(child.dep_ in SUBJECTS for child in verb.children):
@@ -112,6 +118,16 @@ def _governed(verb: Any) -> tuple[float, str, bool]:
     if verb.dep_ == "xcomp" or (verb.dep_ in ("acl", "pcomp") and verb.tag_ == "VB"):
         return 0.0, "", False
     return 1.0, "", False
+
+
+def _instructs(token: Any) -> bool:
+    """Say whether a clause tells its reader what to do, or what they could: `open it using a key`, `you run it with`."""
+    while token.head.i != token.i and not token.tag_.startswith("VB"):
+        token = token.head
+    subjects = [child for child in token.children if child.dep_ in SUBJECTS]
+    if subjects:
+        return subjects[0].lower_ in ("you", "one")
+    return token.tag_ == "VB" and token.dep_ in ("ROOT", "advcl", "conj", "ccomp")
 
 
 def told_as_past(verb: Any) -> bool:

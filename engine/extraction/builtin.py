@@ -35,6 +35,10 @@ WINDOW = 256
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ROLE_LINE = re.compile(r"^(?:[\w-]+\s+){0,3}?(?P<role>[\w-]+)\s+(?:at|of|for)\s+\S", re.IGNORECASE)
+_OPENS_PHRASE = re.compile(
+    r"^(?:[A-Z\d`]|(?:an?|the|my|our|his|her|their|its|this|that|all|some|up|over|down|off|out|away|back|on|in|at|to|from|with|for|by"
+    r"|as|into|of|about|about|after|until|since|under|between|near|around|through|together)\b)"
+)
 # What people do with people: a line without a subject that starts so is about the writer, whatever the note is about.
 _OWN_DEEDS = word_set(
     """meet talk speak call have visit see chat catch email go attend read watch buy finish start feel"""
@@ -188,6 +192,9 @@ class Builtin:
             and base != word
             and (word.endswith("ed") or is_participle(word) or word in ("met", "went", "saw", "was"))
         )
+        if past and base not in _OWN_DEEDS and not _OPENS_PHRASE.match(rest):
+            # "directed acyclic graph": the participle belongs to a noun.
+            return block
         present = base in self._verbs and word.endswith("s") and base != word
         if past and base in _OWN_DEEDS:
             return block.completed("I ")

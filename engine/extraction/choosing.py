@@ -24,13 +24,24 @@ if TYPE_CHECKING:
 FLOOR = 0.35
 # Votes from here on are evidence that a statement cannot turn.
 HARD = 0.6
+# Votes that a model's label makes with a preposition that fits, or a list of names alone.
+EVIDENT = 0.5
 # A thing of less strength is some such thing, not a known one.
 KNOWN = 0.6
+# `the gateway`, by a noun that tells what it is: two such may stand in a statement without a name.
+DEFINITE = 0.7
 
 # Classes whose ends may be named by any noun phrase: causes are rarely called by a name.
-_ANY_NOUN = frozenset(
-    {"cause", "dependency", "datastore", "component", "responsibility", "interest", "work", "succession", "hosting"}
+_ANY_NOUN = frozenset({"cause", "responsibility", "interest"})
+# What breaks, falls or comes down may be any thing; what is caused otherwise happens.
+# Names change and follow each other; `a file called config` renames nothing.
+_BOTH_NAMED = frozenset({"rename", "order"})
+# What is done once: told in the plain present it is what happens time and again, and no fact (`it moves to the trash`).
+_ONCE = frozenset(
+    """choose adopt join create write build design launch release publish ship implement draft refactor edit direct
+    compose develop""".split()
 )
+_BREAKS = frozenset({"break", "take", "bring", "crash"})
 # A verb of moving says that a system's tool changed; which class depends on what kind of tool it is.
 _MOVES = frozenset({"move", "migrate", "switch", "port", "relocate"})
 _KIND_OF_CLASS = {"datastore": ("database",), "hosting": ("platform",), "dependency": ("broker", "language", "tool")}
@@ -69,6 +80,12 @@ class Chooser:
                 if match.score < floor or not _allowed(match, left, right):
                     continue
                 score = match.score * self.fit(match, left, right) * _kind(match, phrase, left, right)
+                if candidate.loose and not self._evident(match, left, right):
+                    continue
+                if candidate.habit and not match.ends and _done_once(phrase):
+                    continue
+                if match.phrase_class == "cause" and not _happens(match, phrase, left, right):
+                    continue
                 key = (match.phrase_class, match.direction, match.ends)
                 if score >= FLOOR and (key not in scored or scored[key][1] < score):
                     scored[key] = (match, score)
@@ -79,6 +96,15 @@ class Chooser:
         known = self._classes[match.phrase_class]
         head, tail = (left, right) if match.direction == 1 else (right, left)
         return _type_fit(head, known.heads) * _type_fit(tail, known.tails)
+
+    def _evident(self, match: Match, left: Thing, right: Thing) -> bool:
+        """Say whether the types of both ends are known beforehand to be what the class declares."""
+        known = self._classes[match.phrase_class]
+        head, tail = (left, right) if match.direction == 1 else (right, left)
+        return all(
+            thing.kind == "name" and max((thing.votes.get(kind, 0.0) for kind in declared), default=0.0) >= EVIDENT
+            for thing, declared in ((head, known.heads), (tail, known.tails))
+        )
 
     def settle(self, match: Match, head: Thing, tail: Thing) -> None:
         """Let a statement that was made speak for the types of its ends."""
@@ -124,9 +150,35 @@ def _kind(match: Match, phrase: str, left: Thing, right: Thing) -> float:
 def _allowed(match: Match, left: Thing, right: Thing) -> bool:
     """Say whether both ends are known enough for the class."""
     weak = sum(thing.strength < KNOWN for thing in (left, right))
+    named = any(thing.kind == "name" or thing.strength >= STRONG for thing in (left, right))
+    if weak == 0 and not named and min(left.strength, right.strength) < DEFINITE:
+        return False
     if weak == 2 or (weak and (match.phrase_class not in _ANY_NOUN or match.score < REPAIRED)):
         return False
-    return match.phrase not in ("has", "includes") or min(left.strength, right.strength) >= STRONG
+    if match.phrase in ("has", "includes", "contains", "consists of") or match.phrase_class in _BOTH_NAMED:
+        return min(left.strength, right.strength) >= STRONG
+    return True
+
+
+def _done_once(phrase: str) -> bool:
+    verb, _, rest = phrase.partition(" ")
+    return lemma(verb) in _MOVES or (lemma(verb) in _ONCE and not rest)
+
+
+def _happens(match: Match, phrase: str, left: Thing, right: Thing) -> bool:
+    """Say whether what was caused can be: people, places and made things are not, they only break."""
+    effect = right if match.direction == 1 else left
+    return (
+        effect.votes.get(effect.type, 0.0) < HARD
+        or effect.type in ("Event", "Concept", "Idea", "Fact")
+        or (effect.type == "Artifact" and not _BREAKS.isdisjoint(lemma(word) for word in phrase.split()))
+    )
+
+
+def _like_a_name(name: str) -> bool:
+    """Say whether a name that nothing else is known of can be a person's or a group's."""
+    words = name.split()
+    return len(words) <= 4 and all(word[:1].isupper() and any(c.islower() for c in word) for word in words)
 
 
 def _type_fit(thing: Thing, declared: tuple[str, ...]) -> float:
@@ -135,7 +187,9 @@ def _type_fit(thing: Thing, declared: tuple[str, ...]) -> float:
         return 0.95
     top = max(thing.votes.values(), default=0.0)
     if top < 0.25:
-        if declared == ("Person",) and thing.kind == "noun":
+        if set(declared) <= {"Person", "Organization", "Place"} and (
+            thing.kind == "noun" or not _like_a_name(thing.name)
+        ):
             return 0.0
         return 0.9 if "Concept" in declared or thing.linked else 0.8
     best = max(thing.votes.get(kind, 0.0) for kind in declared)

@@ -29,6 +29,12 @@ _TECHNICAL = {
     wget make cmake bazel gradle maven npm yarn pnpm pip poetry uv ruff mypy pytest selenium playwright cypress junit
     spacy onnx ollama llama.cpp langchain openai chatgpt gpt-4 gpt-4o claude gemini bert whisper stripe twilio sendgrid auth0
     okta keycloak tableau looker metabase superset excel powerpoint word photoshop blender unity wordpress shopify drupal
+    setuptools hatch hatchling flit tox nox isort flake8 pylint requests httpx aiohttp urllib3 starlette uvicorn gunicorn
+    pydantic sqlalchemy alembic jinja2 mkdocs sphinx attrs marshmallow lxml pillow cryptography certifi cython msgpack
+    simplejson orjson chardet charset-normalizer trio anyio gevent eventlet tornado twisted h11 h2 httpcore zstandard zstd
+    lz4 xxhash brotli lodash express koa fastify moment vitest mocha prettier rollup esbuild turborepo bun tailwind
+    tokio serde hyper actix log4j junit5 mockito hibernate travis travis-ci circleci appveyor codecov coveralls dependabot
+    pre-commit fuse llfuse pyfuse3 libsodium zlib libxml2 ncurses glibc musl gcc clang llvm
     salesforce hubspot zendesk datasette jupyter matplotlib zookeeper hazelcast varnish squid rsync samba""",
 }
 TECHNICAL: dict[str, str] = {name: kind for kind, names in _TECHNICAL.items() for name in names.split()}
@@ -130,7 +136,7 @@ ROLES = word_set("""accountant actor actress admin administrator advisor adviser
     boss boyfriend brother captain ceo cfo chairman chairwoman chair chef chief cio clerk coach cofounder co-founder colleague
     commander composer consultant contractor coo coordinator cousin coworker cto curator dad daughter dentist designer
     developer director doctor driver editor employee engineer father founder friend gardener girlfriend governor
-    grandfather grandmother guide head husband intern janitor journalist judge landlord lawyer lead leader lecturer librarian
+    grandfather grandmother head husband intern janitor journalist judge landlord lawyer lead leader lecturer librarian
     maintainer manager mayor member mentor minister mom mother mum musician neighbour neighbor nephew niece nurse officer
     organizer owner painter partner photographer physiotherapist pilot plumber poet president producer professor programmer
     recruiter reporter researcher roommate scientist secretary senator sister soldier son spokesman spokeswoman sponsor student
@@ -138,6 +144,13 @@ ROLES = word_set("""accountant actor actress admin administrator advisor adviser
 TITLES = word_set(
     "mr mr. mrs mrs. ms ms. miss dr dr. prof prof. professor sir dame madam captain president senator sgt. lt."
 )
+
+# Verbs that open an instruction: a capital there is a sentence's, and none of them is a name.
+IMPERATIVES = word_set("""add allow apply avoid bump call change check choose clean clear click close configure convert copy create
+    define delete deprecate disable drag drop edit enable ensure enter export expose find fix follow get go handle import improve
+    include install introduce keep learn let load look make merge move note open paste prevent press pull push read refactor remove
+    rename replace restart restore revert run save search see select send set show sort start stop store support switch
+    tap test try turn type update upgrade use view wrap write""")
 
 # Nouns that stand for nothing in particular.
 EMPTY = word_set("""thing things way ways lot lots bit kind sort part parts time times day days week weeks month months year years hour hours

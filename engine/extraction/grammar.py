@@ -39,6 +39,8 @@ class Candidate:
         ends: The left and right no longer hold, whatever the phrase says of others.
         ahead: It lies in the future.
         past: A state that is told in the past tense: it held then.
+        habit: It is told in the plain present: what is done again and again ends nothing (`it removes the tags`).
+        loose: Two names with no more than a preposition between them: their types alone make it a statement.
         via: The object within the phrase (`stores data in`); -1 for none. When it is a thing itself, the phrase is about it.
     """
 
@@ -52,6 +54,8 @@ class Candidate:
     ahead: bool = False
     via: int = -1
     past: bool = False
+    habit: bool = False
+    loose: bool = False
 
 
 def candidates(doc: Any) -> Iterator[Candidate]:
@@ -104,10 +108,14 @@ def subject_of(verb: Any) -> list[Any]:
     if verb.dep_ == "conj" and head.tag_.startswith("VB"):
         return subject_of(head)
     if verb.dep_ == "xcomp":
-        controlled = [child for child in head.children if child.dep_ == "dobj"]
-        return controlled if controlled and w.lemma(head.lower_) not in ASPECTS else subject_of(head)
+        # "open it to choose a file": who chooses is whoever opens, and the object is only what is opened.
+        objects = any(child.dep_ == "dobj" for child in head.children)
+        return [] if objects and w.lemma(head.lower_) not in ASPECTS else subject_of(head)
     if verb.dep_ in ("acl", "relcl") and head.tag_ in _NOUN_TAGS:
-        return [head]
+        # "open the page using a key": the key is the means of opening, not a property of the page.
+        by_means = verb.tag_ == "VBG" or verb.lower_ == "based"
+        means = verb.dep_ == "acl" and by_means and head.dep_ in ("dobj", "pobj")
+        return [] if means else [head]
     if verb.dep_ in ("advcl", "pcomp") and verb.tag_ in ("VBG", "VBN"):
         return subject_of(governor(head))
     return []
@@ -171,6 +179,10 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     passive = any(child.dep_ in ("auxpass", "nsubjpass") for child in children) or (
         verb.dep_ == "acl" and verb.tag_ == "VBN"
     )
+    if passive and not w.is_participle(verb.lower_):
+        # The parser took an imperative's object for a subject ("remove check from tests").
+        return
+    habit = verb.tag_ in ("VBZ", "VBP", "VB") and not passive and not stopped and not ahead
     if verb.dep_ == "conj" and verb.tag_ == "VBN" and not any(c.dep_ in ("aux", "auxpass") for c in children):
         passive = passive or any(child.dep_ == "auxpass" for child in verb.head.children)
     particle = "".join(
@@ -188,7 +200,7 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     def candidate(
         left: int, right: int, *phrases: str, strict: bool = False, ends: bool = False, via: int = -1
     ) -> Candidate:
-        return Candidate(left, phrases, right, verb.i, weight, strict, ends, ahead, via, past)
+        return Candidate(left, phrases, right, verb.i, weight, strict, ends, ahead, via, past, habit)
 
     if w.lemma(verb.lower_) == "be":
         yield from (
@@ -295,4 +307,4 @@ def _of_noun(noun: Any) -> Iterator[Candidate]:
                 for other in (c for c in child.children if c.dep_ == "pobj"):
                     # "Priya of Copperline" says no more than that she is with it.
                     phrases = ("works for", "is from") if child.lower_ in ("of", "from") else (f"is {child.lower_}",)
-                    yield Candidate(noun.i, phrases, other.i, noun.i, 0.75)
+                    yield Candidate(noun.i, phrases, other.i, noun.i, 0.75, loose=True)

@@ -124,7 +124,7 @@ class Lexicon:
             return list(senses.values())
         if w.is_participle(words[0]) and ("be", *key) in self._phrases:
             return [replace(match, score=min(match.score, REPAIRED)) for match in self._phrases["be", *key]]
-        if key[0] == "be" and key[-1] != "by" and key[1:] in self._phrases and w.lemma(words[-1]) in w.PREPOSITIONS:
+        if key[0] == "be" and key[-1] != "by" and key[1:] in self._phrases and key[-1] in w.PREPOSITIONS:
             # "was migrated to": who did it is left open, what moved is the subject either way.
             return [replace(match, score=min(match.score, REPAIRED)) for match in self._phrases[key[1:]]]
         return self._role(key) or self._skipping(key)

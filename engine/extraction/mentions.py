@@ -63,6 +63,11 @@ _CALENDAR = re.compile(
     r"|december|q[1-4])$",
     re.IGNORECASE,
 )
+_CODE_NAME = re.compile(r"^(?=.*[A-Za-z])(?:.*[A-Z_.:/@+#-].*|[a-z]+\d+\w*)$")
+_HASH = re.compile(r"^(?=.*\d)[0-9a-f]{7,40}$")
+# A phrase of more words than these is a clause that the parser took for a name.
+_MOST_WORDS = 6
+_MEASURE = re.compile(r"^[\d.,:]+\s?(?:[a-z]{1,3}|[KMGT]i?B|[AP]M)?$", re.IGNORECASE)
 _SELF = {"i": "self", "me": "self", "myself": "self", "we": "we", "us": "we", "ourselves": "we"}
 _PRONOUNS = {"he": "he", "him": "he", "she": "she", "her": "she", "they": "they", "them": "they", "it": "it"}
 
@@ -145,9 +150,14 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
         mention = Mention(
             span.start, span.end, span.root.i, anchor.name, "name", strength=1.0, linked=anchor.kind == "link"
         )
+        if anchor.kind == "code" and not _CODE_NAME.match(anchor.name):
+            # `true`, `for`, `20`: a word of some language rather than a name.
+            mention.kind, mention.strength = "noun", 0.5 if anchor.name.isalpha() else 0.0
+        _take(taken, span.start, span.end)
+        if anchor.kind == "code" and (_HASH.match(anchor.name) or not any(c.isalpha() for c in anchor.name)):
+            continue
         vote_name(mention, anchor.name.split(), code=anchor.kind == "code")
         found.append(mention)
-        _take(taken, span.start, span.end)
     for stated in dates:
         span = doc.char_span(stated.start, stated.end, alignment_mode="expand")
         if span is not None:
@@ -202,6 +212,8 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
         first = last
         while first > start and _name_part(doc, first - 1):
             first -= 1
+        while first < last and doc[first].is_sent_start and doc[first].lower_ in g.IMPERATIVES:
+            first += 1
         first = _behind_role(doc, start, first, last, mention)
         mention.start, mention.kind, mention.strength = first, "name", 1.0
         if first == last and doc[last].is_sent_start and not is_known(doc[last].lower_):
@@ -212,24 +224,36 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
             mention.kind, mention.strength = "role", 0.0
         elif _common_head(doc, last, words):
             mention.kind, mention.strength = "noun", STRONG
+        elif len(words) == 1 and words[0].lower() in g.IMPERATIVES and words[0].lower() not in g.TECHNICAL:
+            mention.kind, mention.strength = "noun", 0.0
     else:
         counted = False
-        while len(words) > 1 and (words[0].lower() in g.VAGUE or doc[mention.start].tag_ == "CD"):
+        while (
+            len(words) > 1
+            and (words[0].lower() in g.VAGUE or doc[mention.start].tag_ == "CD")
+            and doc[mention.start + 1].text != "-"
+        ):
             counted = counted or doc[mention.start].tag_ == "CD"
             words, mention.start = words[1:], mention.start + 1
         while len(words) > 2 and doc[mention.start].tag_.startswith("JJ"):
             words, mention.start = words[1:], mention.start + 1
         _weigh_noun(mention, words)
+        known = mention.definite or mention.owner >= 0 or bool(mention.mine)
+        if 0 < mention.strength < 0.6 and any(is_technical(word) for word in words[:-1]):
+            mention.strength = 0.6
+        if mention.definite and doc[last].tag_ in ("NN", "NNP") and mention.strength > 0:
+            mention.strength = max(mention.strength, 0.7 if mention.strength >= 0.6 else 0.6)
         if mention.strength >= 0.5 and (counted or mention.indefinite):
             mention.strength = 0.4
-        elif (
-            mention.strength >= STRONG
-            and (doc[last].tag_ == "NNS" or doc[mention.start].tag_.startswith(("JJ", "VB")))
-            and not mention.definite
-        ):
+        elif mention.strength >= 0.5 and doc[last].tag_ == "NNS" and not known:
+            # Some such things, none in particular.
+            mention.strength = 0.5 if len(words) > 1 else 0.4
+        elif mention.strength >= STRONG and doc[mention.start].tag_.startswith(("JJ", "VB")) and not mention.definite:
             mention.strength = 0.6
+    while mention.start < last and doc[mention.start].text in ("-", "&", "'"):
+        mention.start += 1
     mention.name = _joined(doc, mention.start, last + 1)
-    if (mention.kind == "name" and len(words) == 1 and len(words[0]) < 2) or _CALENDAR.match(mention.name):
+    if not _can_be_named(mention):
         mention.name = ""
     if mention.name:
         vote_name(mention, words)
@@ -237,9 +261,25 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
     return mention
 
 
+def _can_be_named(mention: Mention) -> bool:
+    """Say whether a phrase's words can name anything: no number, no time, no commit's id, no clause."""
+    name = mention.name
+    if mention.kind == "name" and len(name) < 2:
+        return False
+    if name.lower() in ("true", "false", "none", "null", "nil", "this link"):
+        return False
+    if _CALENDAR.match(name) or _HASH.match(name) or len(name.split()) > _MOST_WORDS:
+        return False
+    return re.search(r"[^\W\d_]{2}|[^\W\d_]\W*[+#\d]", name) is not None and not _MEASURE.match(name)
+
+
 def _behind_role(doc: Any, start: int, first: int, last: int, mention: Mention) -> int:
     """Take `Acme CEO` off the front of `Acme CEO Priya Raman`; return where the name itself begins."""
     for index in range(last - 1, start - 1, -1):
+        alone = index + 1 == last and doc[last].lower_ not in g.GIVEN_NAMES
+        if alone and doc[index].text.istitle():
+            # "Acme Developer Documentation" is no developer's name.
+            continue
         if doc[index].lower_ in g.ROLES and doc[index + 1].lower_ != "of" and (index >= first or index == first - 1):
             mention.roles = (doc[index].lower_,)
             if index > start and doc[index - 1].tag_.startswith("NNP"):
@@ -317,4 +357,5 @@ def _weigh_noun(mention: Mention, words: Sequence[str]) -> None:
 
 
 def _joined(doc: Any, start: int, end: int) -> str:
-    return " ".join(doc[start:end].text.split()).strip(" .,:;\"'()")
+    text = " ".join(doc[start:end].text.split()).strip(" .,:;\"'()")
+    return text.partition("(")[0].rstrip("*_`=<>|[]{}~“”‘’…–—-/\\ ").lstrip("*_`=<>|[]{}~“”‘’…–—-/\\$ ")

@@ -31,6 +31,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s")
 _INLINE = re.compile(
     r"""
       (?P<drop><!--.*?-->|%%.*?%%|!\[\[[^\]\n]*\]\]|!\[[^\]\n]*\]\([^)\n]*\)|\[\^[^\]\n]+\]|~~.+?~~|</?[A-Za-z][^<>\n]{0,80}>)
+    | (?P<math>\$\$.+?\$\$|\$(?=[^$\n]*[\\_^{}=]|\w\$)\S[^$\n]{0,200}?\$(?!\d))
     | \[\[(?P<target>[^\]|#\n]*)(?:\#[^\]|\n]*)?(?:\\?\|(?P<label>[^\]\n]*))?\]\]
     | \[(?P<text>[^\]\n]+)\]\((?P<href>[^)\s]*)[^)\n]*\)
     | (?P<ticks>`+)(?P<code>.+?)(?P=ticks)(?!`)
@@ -39,6 +40,8 @@ _INLINE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_WORDS = re.compile(r"\w+")
+_POINTERS = frozenset("the this that my our his her their its he she they him them it".split())
 _IDENTIFIER = re.compile(r"^[\w@./:+#-]{2,40}$")
 
 
@@ -216,12 +219,13 @@ def _copy(block: Block, text: str, start: int, end: int) -> None:
 
 def _inline(block: Block, match: re.Match[str]) -> None:
     """Append what an inline construct reads as."""
-    if match["drop"] is not None or match["mark"] is not None:
+    if match["drop"] is not None or match["math"] is not None or match["mark"] is not None:
         return
     begin = len(block.text)
     if match["target"] is not None:
         group = "label" if (match["label"] or "").strip() else "target"
-        name = _last_part(match["target"]) or match[group]
+        name = _last_part(match["target"])
+        name = name if group == "target" or _stands_for(match[group], name) else ""
         shown, at = match[group], match.start(group)
         if group == "target" and "/" in shown:
             cut = shown.rstrip("/").rfind("/") + 1
@@ -231,6 +235,7 @@ def _inline(block: Block, match: re.Match[str]) -> None:
         shown, at, kind = match["text"], match.start("text"), "link"
         local = "://" not in match["href"] and not match["href"].startswith(("#", "mailto:"))
         name = _last_part(match["href"].replace("%20", " ")) if local else ""
+        name = name if _stands_for(shown, name) else ""
     elif match["code"] is not None:
         shown, at, kind = match["code"], match.start("code"), "code"
         name = shown if _IDENTIFIER.match(shown) else ""
@@ -247,6 +252,15 @@ def _inline(block: Block, match: re.Match[str]) -> None:
         block.add(stripped, at)
         if name.strip():
             block.anchors.append(Anchor(begin, len(block.text), name.strip(), kind))
+
+
+def _stands_for(shown: str, name: str) -> bool:
+    """Say whether a link's words mean the note that it leads to: `the firm`, a word of its name; else they only lead on."""
+    words = [word.casefold() for word in _WORDS.findall(shown)]
+    if not words or not name:
+        return False
+    stems = {word.casefold()[:4] for word in _WORDS.findall(name)}
+    return words[0] in _POINTERS or any(word[:4] in stems for word in words)
 
 
 def _last_part(target: str) -> str:

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 from ctxsync.engine.extraction import dates
 from ctxsync.engine.extraction.base import Entity, Extraction, Relation
 from ctxsync.engine.extraction.cast import Cast, Thing
-from ctxsync.engine.extraction.choosing import FLOOR, KNOWN, Chooser, Option, choose
+from ctxsync.engine.extraction.changes import changes
+from ctxsync.engine.extraction.choosing import FLOOR, HARD, KNOWN, Chooser, Option, choose
 from ctxsync.engine.extraction.grammar import Candidate, candidates, governor, is_subject
+from ctxsync.engine.extraction.lexicon import Match
 from ctxsync.engine.extraction.mentions import STRONG, Found, Mention, mentions
-from ctxsync.engine.extraction.words import is_participle, lemma
+from ctxsync.engine.extraction.words import is_participle, lemma, third_person
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxsync.engine.extraction.base import Episode, Identity
     from ctxsync.engine.extraction.dates import Stated
-    from ctxsync.engine.extraction.lexicon import Match
     from ctxsync.engine.extraction.plain import Block
 
 # Confidence of a plain statement between two names, and what lowers it.
@@ -31,6 +32,7 @@ _LASTING = frozenset(
     {"employment", "residence", "responsibility", "ownership", "membership", "education", "reporting"}
     | {"dependency", "datastore", "hosting"}
 )
+_NEEDS = frozenset({"dependency", "datastore", "hosting"})
 _NO_DATES: tuple[str | None, str | None] = (None, None)
 
 
@@ -76,6 +78,8 @@ class Scene:
         self._recognise(reading)
         if (block.label and self._property(reading)) or block.open_task:
             return
+        if self.cast.repository is not None:
+            self._changes(reading)
         for group in (*_by_verb(candidates(doc)), *([beside] for beside in _beside(reading))):
             self._state(group, reading)
 
@@ -110,6 +114,8 @@ class Scene:
         """Read a note's opening phrase without a verb as what its topic is: `My physiotherapist, at the clinic`."""
         opening, self._opening = self._opening, False
         topic = self.cast.topic
+        if any(token.tag_ in ("VBZ", "VBP", "VBD", "MD", "VB") for token in reading.doc[:40]):
+            return
         if not opening or topic is None or reading.block.kind != "paragraph" or self._episode.heading[1:]:
             return
         root = next((token for token in reading.doc if token.head.i == token.i), None)
@@ -128,13 +134,17 @@ class Scene:
         if self._episode.kind == "commit":
             return self.cast.repository
         topic = self.cast.topic
-        if topic is not None and topic.votes and topic.type in ("Organization", "Artifact"):
+        if topic is not None and max(topic.votes.get(kind, 0.0) for kind in ("Organization", "Artifact")) >= HARD:
             return topic
         return self.cast.me if lemma(governor(doc[mention.head]).lower_) in _MEETING else None
 
     def _pronoun(self, reading: Reading, mention: Mention) -> Thing | None:
         if reading.block.implied and mention.start == 0:
-            return self.cast.commit or self.cast.topic
+            topic = self.cast.topic
+            if topic is not None and not topic.votes and self._episode.heading[1:] and reading.block.kind != "item":
+                # A section below the first may be about anything.
+                topic = None
+            return self.cast.commit or topic
         doc = reading.doc
         clause = governor(doc[mention.head]).i
         beside = [thing for at, thing in reading.things.items() if governor(doc[at]).i == clause and at != mention.head]
@@ -160,6 +170,18 @@ class Scene:
                 )
         return bool(names)
 
+    def _changes(self, reading: Reading) -> None:
+        """Read what a change says its repository depends on: `Switch from requests to httpx`."""
+        repository, block = self.cast.repository, reading.block
+        text, shift = (block.text[3:], 3) if block.implied and block.text.startswith("We ") else (block.text, 0)
+        for change in changes(text) if repository is not None else ():
+            mention = Mention(0, 0, 0, change.name, "name", {"Artifact": 0.9}, 1.0)
+            thing = self.cast.named(mention, block.source(change.start + shift, change.end + shift), subject=False)
+            if repository is not None and thing is not repository:
+                match = Match("depends_on", "dependency", 1, ends=change.ends)
+                option = Option(_NOTHING, repository, thing, ())
+                self._keep(option, match, change.phrase, reading, valid=_NO_DATES, weight=LABEL)
+
     def _state(self, group: Sequence[Candidate], reading: Reading) -> None:
         """State what the candidates of one verb say."""
         options = []
@@ -169,15 +191,47 @@ class Scene:
                 options.append(self._chooser.option(candidate, left, right, reading.things.get(candidate.via)))
         for option, match, score in choose(options):
             candidate = option.candidate
+            if match.phrase_class != "contact" and self._is_ours(option, reading):
+                continue
+            if self.cast.repository is not None and not self._lasting(option, match, reading):
+                continue
             meant = replace(match, ends=True) if candidate.ends else match
             dated = reading.when.get(candidate.verb) or reading.when.get(governor(reading.doc[candidate.verb]).i, [])
             weight = BASE * score * candidate.weight * self._doubt(option, reading)
             if candidate.ahead and not dated:
                 weight *= UNDATED_FUTURE
+            imperative = reading.block.implied and self.cast.repository is not None
+            if meant.ends and candidate.habit and not dated and not imperative:
+                continue
             over = candidate.past and not meant.ends and meant.phrase_class in _LASTING
             meant, valid = _valid(meant, dated, over=over)
-            if self._keep(option, meant, _shown(candidate, meant), reading, valid=valid, weight=weight):
+            if self._keep(option, meant, _shown(candidate, meant, reading.doc), reading, valid=valid, weight=weight):
                 self._instead(option, meant, reading, valid, weight)
+
+    def _lasting(self, option: Option, match: Match, reading: Reading) -> bool:
+        """Say whether a commit's statement outlasts the commit: most tell what was done to the code, once.
+
+        Of the repository only that it needs a well-known thing is kept, of the commit that it caused something, and of
+        what an imperative speaks of (`Remove X from Y`) that a system's tool changed or one thing took another's place.
+        """
+        ends = (option.left, option.right)
+        other = option.right if option.left in (self.cast.repository, self.cast.commit) else option.left
+        if self.cast.commit in ends:
+            return match.phrase_class == "cause"
+        if match.phrase_class in ("link", "change", "fix", "revert", "mention", "order", "basis"):
+            return False
+        if self.cast.repository in ends or self.cast.me in ends:
+            return match.phrase_class in _NEEDS and bool(other.technical) and option.left is not other
+        if reading.block.implied:
+            return (match.phrase_class in _NEEDS and bool(option.right.technical)) or (
+                match.phrase_class == "succession" and min(thing.strength for thing in ends) >= STRONG
+            )
+        return True
+
+    def _is_ours(self, option: Option, reading: Reading) -> bool:
+        """Say whether `we` stands for the writer alone: what we have or use is not for one to own."""
+        mention = reading.found.at(option.candidate.left)
+        return mention is not None and mention.kind == "we" and option.left is self.cast.me
 
     def _doubt(self, option: Option, reading: Reading) -> float:
         factor = 1.0
@@ -267,13 +321,22 @@ class Scene:
         return result
 
 
+_ONE = {"are": "is", "were": "was", "am": "is"}
 # Stands for the grammar that a `Key: value` line does not have.
 _NOTHING = Candidate(-1, (), -1, -1)
 
 
-def _shown(candidate: Candidate, match: Match) -> str:
-    """Return the phrase that a fact shows: as the text has it, a helping `was` only where it turns the meaning."""
+def _shown(candidate: Candidate, match: Match, doc: Any) -> str:
+    """Return the phrase that a fact shows: in the third person, a helping `was` only where it turns the meaning."""
     phrase = candidate.phrases[0]
+    verb = doc[candidate.verb] if candidate.verb >= 0 else None
+    if verb is not None and verb.tag_ in ("VB", "VBP", "VBG"):
+        before, found, after = f" {phrase} ".partition(f" {verb.lower_} ")
+        if found and before.strip() in ("", "no longer"):
+            phrase = f"{before} {third_person(verb.lower_)} {after}"
+            phrase = " ".join(phrase.split())
+    first, _, others = phrase.partition(" ")
+    phrase = f"{_ONE[first]} {others}" if first in _ONE and others else phrase
     helper, _, rest = phrase.partition(" ")
     bare = (
         helper in ("is", "are", "was", "were") and is_participle(rest.partition(" ")[0]) and not phrase.endswith(" by")

@@ -22,7 +22,8 @@ _ALSO_WORDS = word_set(
     whisper claude gemini stripe looker superset lambda celery loki solr presto oracle prefect dagster varnish squid
     falcon nomad render envoy curl java julia perl ruby python elixir apache docker emacs cypress playwright git
     jest poetry pip uv black zig puppet salt markdown html css http https ssh tls ssl dns json yaml xml csv sql
-    linux windows android vault"""
+    linux windows android vault hatch requests attrs trio express moment prettier bun fuse hyper mocha sphinx
+    certifi brotli tailwind cryptography travis pillow twisted tornado"""
 )
 # Votes of the model's labels. On names it has not seen, GPE, ORG and PERSON are near a coin's toss, hence the spread.
 LABELS: dict[str, dict[str, float]] = {

@@ -141,6 +141,16 @@ def _stem(stem: str) -> str:
     return stem
 
 
+def third_person(word: str) -> str:
+    """Return the form that goes with `it`: `uses` for use, using and uses."""
+    base = lemma(word)
+    if base in ("be", "have", "do", "go"):
+        return {"be": "is", "have": "has", "do": "does", "go": "goes"}[base]
+    if base.endswith("y") and base[-2:-1] not in ("a", "e", "o", "u"):
+        return base[:-1] + "ies"
+    return base + ("es" if base.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+
+
 def is_participle(word: str) -> bool:
     """Say whether a lower-case word can be a past participle."""
     return word in _PARTICIPLES or (word.endswith("ed") and len(word) > 3 and not word.endswith("eed"))
