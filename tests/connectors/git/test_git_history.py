@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -313,6 +315,32 @@ def test_an_interrupted_first_pass_goes_on_where_it_was(repo: Repo, reader: Read
     rest = [change for change in reader.read() if isinstance(change, Observed)]
     assert len(rest) == 701
     assert reader.commits() == repo.all()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_sixty_thousand_commits_stream_in_flat_memory_and_an_interrupt_resumes(repo: Repo) -> None:
+    commits_of(repo, 60_000)
+    script = """
+import resource, sys
+from ctxsync.connectors.base import Options, Sighted, Stream
+from ctxsync.connectors.git import GitConnector
+cursor, early, sighted = {}, 0, set()
+for stop in (60, None):
+    for number, batch in enumerate(GitConnector("code", {"path": sys.argv[1]}, Options()).read(Stream("code"), cursor or None), 1):
+        new = [change.item for change in batch.changes if isinstance(change, Sighted)]
+        assert len(new) <= 500 and not sighted & set(map(hash, new))
+        sighted.update(map(hash, new))
+        cursor = {key: value for key, value in {**cursor, **batch.cursor}.items() if value is not None}
+        early = early or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        if number == stop:
+            break
+print(len(sighted), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - early) // 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(repo.path)], capture_output=True, text=True, check=True)
+    count, grown = map(int, done.stdout.split())
+    assert count == 60_000
+    assert grown < 40  # MB since the first batch; the cursor and the test's own set take some 10
 
 
 def test_killing_the_first_pass_anywhere_loses_and_doubles_nothing(repo: Repo, make_reader: type[Reader]) -> None:
