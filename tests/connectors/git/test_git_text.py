@@ -40,6 +40,12 @@ def test_a_declared_encoding_is_decoded(repo: Repo, reader: Reader) -> None:
     assert item.sections[0].author.name == "Jörg"
 
 
+def test_a_declared_encoding_that_git_does_not_know_is_decoded_all_the_same(repo: Repo, reader: Reader) -> None:
+    sha = raw_commit(repo, "Größe geändert\n".encode("mac_latin2"), more=b"\nencoding mac_latin2")
+    reader.read()
+    assert (reader.item(sha).title, reader.item(sha).flags) == ("Größe geändert", ())
+
+
 def test_undeclared_bytes_are_replaced_flagged_and_their_digest_kept(repo: Repo, reader: Reader) -> None:
     sha = raw_commit(repo, b"Caf\xe9 opened\n")
     reader.read()
