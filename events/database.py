@@ -199,10 +199,11 @@ def _create(path: Path, migrations: tuple[Callable[[apsw.Connection], None], ...
     try:
         db = apsw.Connection(str(fresh), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            db.pragma("journal_mode", "wal")
             db.pragma("application_id", APPLICATION_ID)
             db.execute(CREATE_MIGRATION)
             _migrate(db, migrations)
+            # Last, so that all of it stands in the file that is linked: closing a WAL may leave it behind on a full disk.
+            db.pragma("journal_mode", "wal")
         finally:
             db.close()
         try:
@@ -212,7 +213,8 @@ def _create(path: Path, migrations: tuple[Callable[[apsw.Connection], None], ...
         except OSError:
             fresh.rename(path)  # A file system without hard links.
     finally:
-        fresh.unlink(missing_ok=True)
+        for side in ("", "-journal", "-wal", "-shm"):
+            fresh.with_name(fresh.name + side).unlink(missing_ok=True)
 
 
 def _migrate(db: apsw.Connection, migrations: tuple[Callable[[apsw.Connection], None], ...]) -> None:
