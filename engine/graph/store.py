@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 from contextlib import contextmanager
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 REBUILD: Final = "Run `ctxsync rebuild`."
+SPACE: Final = "Free some space, then run the command again."
 
 META = "SELECT value FROM meta WHERE key = ?"
 SET_META = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
@@ -47,8 +48,10 @@ def translated(path: Path) -> Iterator[None]:
     except apsw.BusyError as error:
         raise StoreLocked(f"The graph at {path} stayed busy.", remedy="Run the command again.") from error
     except apsw.FullError as error:
-        raise StoreFull(f"The disk that holds {path} is full.", remedy="Free some space, then run it again.") from error
+        raise StoreFull(f"The disk that holds {path} is full.", remedy=SPACE) from error
     except (apsw.IOError, apsw.CantOpenError) as error:
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+            raise StoreFull(f"The disk that holds {path} is full.", remedy=SPACE) from error
         raise GraphStale(f"The graph at {path} cannot be used: {error}.", remedy=REBUILD) from error
 
 
