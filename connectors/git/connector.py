@@ -10,8 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pathspec
-
 from ctxsync.connectors.base import (
     Batch,
     Change,
@@ -34,6 +32,7 @@ from ctxsync.connectors.git.marks import Marks
 from ctxsync.connectors.git.process import Repository
 from ctxsync.connectors.git.refs import Snapshot, existing, snapshot, submodules
 from ctxsync.connectors.git.successors import Successor, successors
+from ctxsync.connectors.globs import globs, ignore_file
 from ctxsync.errors import ConfigError, SuspiciousDeletion
 
 if TYPE_CHECKING:
@@ -254,24 +253,12 @@ def _batched(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
 
 
 def _filter(name: str, settings: Mapping[str, Json], ignore: Path) -> Callable[[str], bool] | None:
-    include = _globs(name, "include", settings.get("include"))
-    exclude = _globs(name, "exclude", settings.get("exclude"))
-    if ignore.is_file():
-        exclude += ignore.read_text("utf-8", "replace").splitlines()
-    if not include and not exclude:
+    """Return what says whether a commit's file is listed; None when every one is."""
+    include, exclude = globs(name, settings, "include"), globs(name, settings, "exclude")
+    ignored = ignore_file(ignore.read_text("utf-8", "replace")) if ignore.is_file() else None
+    left_out = [spec for spec in (exclude, ignored) if spec is not None]
+    if include is None and not left_out:
         return None
-    try:
-        kept = pathspec.GitIgnoreSpec.from_lines(include or ["*"])
-        left_out = pathspec.GitIgnoreSpec.from_lines(exclude)
-    except ValueError as error:
-        raise ConfigError(
-            f"A glob of the source {name} cannot be used: {error}", remedy="Correct it in config.toml."
-        ) from error
-    return lambda path: kept.match_file(path) and not left_out.match_file(path)
-
-
-def _globs(name: str, key: str, value: Json) -> list[str]:
-    globs = [value] if isinstance(value, str) else value or []
-    if not isinstance(globs, list) or not all(isinstance(glob, str) for glob in globs):
-        raise ConfigError(f"`{key}` of the source {name} must be a list of globs.", remedy="Correct it in config.toml.")
-    return [str(glob) for glob in globs]
+    return lambda path: (
+        (include is None or include.match_file(path)) and not any(spec.match_file(path) for spec in left_out)
+    )

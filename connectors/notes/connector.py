@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import Batch, Options, Stream
+from ctxsync.connectors.globs import globs
 from ctxsync.connectors.notes.disk import Disk
-from ctxsync.connectors.notes.ignore import compile_globs
 from ctxsync.connectors.notes.ledger import Ledger
 from ctxsync.connectors.notes.passing import BATCH, Pass
 from ctxsync.connectors.notes.walk import walk
@@ -54,8 +54,8 @@ class NotesConnector:
         self.root = str(Path(path))
         self.options = options
         self.degraded = ""
-        self._include = compile_globs(_lines(settings.get("include")), "include")
-        self._exclude = compile_globs(_lines(settings.get("exclude")), "exclude")
+        self._include = globs(name, settings, "include")
+        self._exclude = globs(name, settings, "exclude")
         self._disk = disk or Disk()
         self._batch = batch
 
@@ -102,13 +102,3 @@ class NotesConnector:
     def _unavailable(self, message: str) -> Unavailable:
         remedy = f"Mount the disk or correct `path` of the source in config.toml, then run `ctxsync sync {self.name}`."
         return Unavailable(message, remedy=remedy)
-
-
-def _lines(value: Json) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list) and all(isinstance(line, str) for line in value):
-        return [str(line) for line in value]
-    raise ConfigError("`include` and `exclude` are lists of globs.", remedy="Edit config.toml.")

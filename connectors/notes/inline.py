@@ -6,10 +6,15 @@ It sees text with the block code already blanked, never a file.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ctxsync.connectors.base import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Range = tuple[int, int]
 
@@ -83,6 +88,16 @@ def merge(ranges: list[Range]) -> tuple[Range, ...]:
         else:
             merged.append((start, end))
     return tuple(merged)
+
+
+def within(position: int, ranges: Sequence[Range]) -> bool:
+    """Say whether a position is in one of the ranges, which are in order and do not overlap."""
+    at = bisect_right(ranges, position, key=_start)
+    return at > 0 and ranges[at - 1][1] > position
+
+
+def _start(ends: Range) -> int:
+    return ends[0]
 
 
 def wikilink(inner: str) -> tuple[str, str, str]:

@@ -33,8 +33,9 @@ class Note:
         keys: Identity keys of what it is about.
         attributes: Frontmatter and page properties.
         flags: What was irregular.
-        sections: With occurred_at 0 where nothing states a date.
-        digests: One short digest of the text for each section.
+        sections: With occurred_at 0.
+        dates: For each section what a heading, the file's name or the frontmatter states, milliseconds UTC; else None.
+        digests: For each section a short digest of its text.
     """
 
     title: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from ctxsync.connectors.base import Link
-from ctxsync.connectors.notes.inline import Inline, merge
+from ctxsync.connectors.notes.inline import Inline, merge, within
 from ctxsync.connectors.notes.sections import Outline, line_starts
 
 _URL = re.compile(r"\bhttps?://[^\s<>\[\]\"`|\\^{}]{1,2000}")
-_HEADING = re.compile(r"^(?P<stars>\*{1,20})[ \t]+(?P<title>[^\n]{0,1000})", re.MULTILINE)
+_HEADING = re.compile(r"^(?P<stars>\*{1,20})[ \t]+(?P<title>[^\n]{0,1000})")
 _ORG_TAGS = re.compile(r"[ \t]:(?P<tags>[\w@#%:]{1,200}):[ \t]*$")
 _BEGIN = re.compile(r"[ \t]*\#\+begin_(?P<kind>\w{1,20})", re.IGNORECASE)
 _END = re.compile(r"[ \t]*\#\+end_(?P<kind>\w{1,20})", re.IGNORECASE)
@@ -57,8 +57,8 @@ def outline_org(text: str) -> tuple[Outline, Inline]:
         link_kind = "url" if re.match(r"[a-z][a-z0-9+.\-]+:", target) else "wikilink"
         links.append(Link(target, link_kind, label, "", *match.span()))
     taken = merge([(link.start, link.end) for link in links] + list(code))
-    links = [link for link in links if not _within(link.start, code)]
-    links += [link for link in _urls(text) if not _within(link.start, taken)]
+    links = [link for link in links if not within(link.start, code)]
+    links += [link for link in _urls(text) if not within(link.start, taken)]
     return found, Inline(code, tuple(sorted(links, key=lambda link: link.start)), tuple(tags))
 
 
@@ -88,10 +88,3 @@ def _paragraphs(text: str) -> list[int]:
         for number in range(1, len(lines))
         if lines[number].strip() and (not lines[number - 1].strip() or number % 50 == 0)
     ]
-
-
-def _within(position: int, ranges: tuple[tuple[int, int], ...]) -> bool:
-    from bisect import bisect_right
-
-    at = bisect_right(ranges, (position, float("inf")))
-    return at > 0 and ranges[at - 1][1] > position

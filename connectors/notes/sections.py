@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import Link, Section, digest
+from ctxsync.connectors.notes.inline import within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -203,8 +204,8 @@ def _distinct(values: Iterator[str]) -> tuple[str, ...]:
 def _stated(text: str, code: Sequence[Range]) -> Mapping[str, Json]:
     """Return tasks (line counted from 1 within the section, so that a shift above changes nothing) and properties."""
     attributes: dict[str, Json] = {}
-    tasks = [found for found in _TASK.finditer(text) if not _inside(found.start("mark"), code)]
-    tasks += [found for found in _LOGSEQ_TASK.finditer(text) if not _inside(found.start("mark"), code)]
+    tasks = [found for found in _TASK.finditer(text) if not within(found.start("mark"), code)]
+    tasks += [found for found in _LOGSEQ_TASK.finditer(text) if not within(found.start("mark"), code)]
     if tasks:
         tasks.sort(key=re.Match.start)
         listed: list[Json] = []
@@ -217,7 +218,7 @@ def _stated(text: str, code: Sequence[Range]) -> Mapping[str, Json]:
     if "::" in text:
         properties: dict[str, Json] = {}
         for found in sorted([*_PROPERTY.finditer(text), *_FIELD.finditer(text)], key=re.Match.start):
-            if not _inside(found.start("key"), code):
+            if not within(found.start("key"), code):
                 _add_property(properties, found["key"], found["value"] or "")
         if properties:
             attributes["properties"] = properties
@@ -235,8 +236,3 @@ def _add_property(properties: dict[str, Json], key: str, value: str) -> None:
         held.append(value)
     else:
         properties[key] = [held, value]
-
-
-def _inside(position: int, ranges: Sequence[Range]) -> bool:
-    at = bisect_right(ranges, (position, len(ranges) and ranges[-1][1]))
-    return at > 0 and ranges[at - 1][1] > position

@@ -73,7 +73,7 @@ def test_an_unreadable_root_is_unavailable_and_deletes_nothing(vault: Vault, wha
 def test_a_source_without_a_path_or_with_a_senseless_glob_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="path"):
         NotesConnector("vault", {}, Options())
-    with pytest.raises(ConfigError, match="lists of globs"):
+    with pytest.raises(ConfigError, match="list of globs"):
         NotesConnector("vault", {"path": "/x", "exclude": [1]}, Options())
 
 
