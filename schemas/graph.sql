@@ -28,10 +28,11 @@ CREATE TABLE item (
     attributes TEXT NOT NULL, flags TEXT NOT NULL, replaced_by TEXT
 );
 
--- What each source last showed of an item: what its sections, names, keys and mailmap entries are (JSON).
+-- What each source showed of an item: what its sections, names, keys and mailmap entries are, and since when it makes the
+-- undated statements that it goes on with (JSON). The last version is held; those before it wait until it is read.
 CREATE TABLE observed (
     item INTEGER NOT NULL, source TEXT NOT NULL, position INTEGER NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (item, source)
+    PRIMARY KEY (item, source, position)
 ) WITHOUT ROWID;
 
 CREATE TABLE sighting (
@@ -130,11 +131,12 @@ CREATE INDEX mention_node ON mention (node, until);
 
 -- A statement of one episode as a run extracted it, or of a person (no episode). What it says is never changed: support
 -- says when it counted, `active` that it counts now. ends: 0 states, 1 ends, 2 denies (a person's correction).
+-- since_at: occurred_at; of an undated statement that an edit restates, that of the first version which made it.
 CREATE TABLE evidence (
     id INTEGER PRIMARY KEY, evidence TEXT NOT NULL, episode INTEGER, head INTEGER NOT NULL,
     relation TEXT NOT NULL, phrase_class TEXT NOT NULL, phrase TEXT NOT NULL, tail INTEGER NOT NULL,
     quote TEXT NOT NULL, start INTEGER, stop INTEGER, confidence REAL NOT NULL, tier INTEGER NOT NULL,
-    valid_from INTEGER, valid_to INTEGER, ends INTEGER NOT NULL, occurred_at INTEGER NOT NULL, trust INTEGER NOT NULL,
+    valid_from INTEGER, valid_to INTEGER, ends INTEGER NOT NULL, occurred_at INTEGER NOT NULL, since_at INTEGER NOT NULL, trust INTEGER NOT NULL,
     active INTEGER NOT NULL DEFAULT 1
 );
 CREATE INDEX evidence_episode ON evidence (episode);

@@ -6,6 +6,7 @@ shown, facts. So every version row stands at the position of the event that caus
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -21,7 +22,7 @@ from ctxsync.engine.graph.people import People
 from ctxsync.engine.graph.rows import query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import apsw
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from ctxsync.events.store import Event
 
 OWN, OTHERS = 2, 1
+KEPT_READINGS = 10_000
+"""Extractions whose undated statements are remembered: an edited note's other sections are asked for at each edit."""
 
 SOURCES = "SELECT name, trust, removed, identity FROM source"
 SET_SOURCE = """
@@ -79,7 +82,9 @@ class Projector:
         self.learned: dict[str, bool] = loads(db.execute(META, ("rules",)).get or "{}")
         self.schema = schemas.parse(text) if text else schemas.universal()
         self.groups = Groups(self.memory, rules_of(self.schema, self.learned))
-        self.items = Items(self.memory, self.identity, self.hold)
+        self.items = Items(self.memory, self.identity, self._count, self._undated)
+        self._undated_at = lru_cache(maxsize=KEPT_READINGS)(self._read_undated)
+        self._event: Event | None = None
         self.adopted: dict[str, str] = dict(query(db, ADOPTED))
         self.trusts: dict[str, tuple[int, frozenset[str]]] = {}
         for name, trust, _, identity in query(db, SOURCES):
@@ -107,6 +112,7 @@ class Projector:
     def apply(self, event: Event) -> None:
         """Apply one event. Types that say nothing of the graph change nothing."""
         self.memory.rows.add("moment", event.position, event.recorded_at)
+        self._event = event
         handler = self._handlers.get(event.type)
         if handler is not None:
             handler(event)
@@ -149,19 +155,18 @@ class Projector:
     def _extracted(self, event: Event) -> None:
         payload = event.payload
         text = payload["episode"]
+        episode = self.memory.find_episode(text)
+        before = None if episode is None else self.items.before_reading(episode)
         self.memory.runs(text).append((payload["run"], payload["tier"], event.position))
         self.memory.rows.add("extraction", text, event.position, payload["run"], payload["tier"])
-        episode = self.memory.find_episode(text)
         if episode is not None:
-            self._count(episode, event.position, payload)
-
-    def hold(self, episode: Episode, position: int) -> None:
-        """Count an episode's extraction, or no longer, after it came to be held or was let go."""
-        self._count(episode, position)
+            if before is not None:
+                self.items.read(episode, before, event.position)
+            self._count(episode, event.position)
 
     def _chosen(self, episode: Episode) -> int:
         """Return the position of the extraction that counts; 0 when none does."""
-        runs = self.memory.runs(episode.text) if episode.held else []
+        runs = self.memory.runs(episode.text) if episode.believed else []
         if not runs:
             return 0
         if self.adopted:
@@ -171,9 +176,8 @@ class Projector:
                 return hits[-1]
         return max(runs, key=lambda k: (k[1], k[2]))[2]
 
-    def _count(
-        self, episode: Episode, position: int, payload: Mapping[str, Any] | None = None, *, again: bool = False
-    ) -> None:
+    def _count(self, episode: Episode, position: int, again: bool = False) -> None:
+        """Count the extraction that is to be counted now, instead of the one before; `again` though it is the same."""
         chosen = self._chosen(episode)
         before = max(episode.counted, 0)
         if chosen == before and not again:
@@ -187,15 +191,29 @@ class Projector:
             self._mentions(episode, self._plan(episode, before), position, -1)
             self._withdraw(episode)
         if chosen:
-            plan = self._plan(episode, chosen, payload if chosen == position else None)
+            plan = self._plan(episode, chosen)
             self._mentions(episode, plan, position, 1)
             self._support(episode, plan, self._trust(episode), new=episode.counted == 0)
         episode.counted = chosen or -abs(episode.counted)
         self.memory.rows.add("episode_counted", episode.counted, episode.id)
 
-    def _plan(self, episode: Episode, position: int, payload: Mapping[str, Any] | None = None) -> Plan:
-        found = payload if payload is not None else self.payload_at(position)
+    def _plan(self, episode: Episode, position: int) -> Plan:
+        event = self._event
+        found = event.payload if event is not None and event.position == position else self.payload_at(position)
         return statements.NOTHING if found is None else statements.plan(episode.text, episode.scope, found)
+
+    def _undated(self, text: str) -> Iterator[tuple[str, int]]:
+        """Yield what names the undated statements that any run found in an episode, with when it occurred."""
+        episode = self.memory.find_episode(text)
+        if episode is not None:
+            for _, _, position in self.memory.runs(text):
+                for key in self._undated_at(text, position):
+                    yield key, episode.occurred_at
+
+    def _read_undated(self, text: str, position: int) -> tuple[str, ...]:
+        episode = self.memory.find_episode(text)
+        said = () if episode is None else self._plan(episode, position).said
+        return tuple(key for key in map(statements.undated, said) if key)
 
     def _trust(self, episode: Episode) -> int:
         trust, identity = self.trusts.get(episode.source, (OTHERS, frozenset()))
@@ -232,38 +250,42 @@ class Projector:
         for (id_,) in query(self.db, OPEN_EVIDENCE, (episode.id,)):
             evidence = self.groups.by_id(id_)
             self.groups.remove(evidence)
-            self.memory.rows.add("evidence_active", 0, evidence.trust, id_)
+            self.memory.rows.add("evidence_active", 0, evidence.trust, evidence.occurred_at, id_)
 
     def _support(self, episode: Episode, plan: Plan, trust: int, *, new: bool) -> None:
         known: dict[str, int] = {}
         if not new:
             self.memory.flush()
             known = dict(query(self.db, OLD_EVIDENCE, (episode.id,)))
+        at, since = episode.occurred_at, self.items.since(episode)
         for said in plan.said:
-            self._say(said, episode.id, episode.occurred_at, trust, known.get(said.content))
+            start = min(at, since.get(statements.undated(said), at)) if since else at
+            self._say(said, episode.id, (at, start), trust, known.get(said.content))
 
-    def _say(self, said: statements.Said, episode: int | None, at: int, trust: int, id_: int | None = None) -> None:
+    def _say(
+        self, said: statements.Said, episode: int | None, at: tuple[int, int], trust: int, id_: int | None = None
+    ) -> None:
         memory = self.memory
         head, tail = memory.node(said.head), memory.node(said.tail)
         if id_ is None:
             id_ = memory.rows.insert(
-                "evidence", said.content, episode, head.id, *said[2:5], tail.id, *said[6:], at, trust
+                "evidence", said.content, episode, head.id, *said[2:5], tail.id, *said[6:], *at, trust
             )
         else:
-            memory.rows.add("evidence_active", 1, trust, id_)
+            memory.rows.add("evidence_active", 1, trust, at[1], id_)
         self._incoming.append(
-            Evidence(id_, said.content, head.id, *said[2:5], tail.id, said.confidence, *said[11:14], at, trust)
+            Evidence(id_, said.content, head.id, *said[2:5], tail.id, said.confidence, *said[11:14], at[1], trust)
         )
 
     def _assert(self, said: statements.Said, at: int, trust: int) -> None:
-        self._say(said, None, at, trust)
+        self._say(said, None, (at, at), trust)
 
     def _recount(self, sql: str, bindings: tuple[str, ...], position: int, *, again: bool) -> None:
         self.memory.flush()
         for (text,) in query(self.db, sql, bindings):
             episode = self.memory.find_episode(text)
             if episode is not None:
-                self._count(episode, position, again=again)
+                self._count(episode, position, again)
 
     def _run_adopted(self, event: Event) -> None:
         source, run = event.payload.get("source") or "", event.payload["run"]

@@ -30,7 +30,10 @@ _UNIT = 1_000_000
 
 
 class Evidence(NamedTuple):
-    """One statement. `mode` is STATES, ENDS or DENIES; times are milliseconds UTC; `content` is its content id."""
+    """One statement. `mode` is STATES, ENDS or DENIES; times are milliseconds UTC; `content` is its content id.
+
+    `occurred_at` is when its text was written; of what an edit restates, when its item first said so.
+    """
 
     id: int
     content: str

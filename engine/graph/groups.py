@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 Key = tuple[int, str, str, int]
 
 EVIDENCE_OF_NODE = """
-SELECT id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, occurred_at, trust
+SELECT id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, since_at, trust
 FROM evidence WHERE (head = :node OR tail = :node) AND active
 """
 EVIDENCE_OF_CLASS = """
-SELECT id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, occurred_at, trust
+SELECT id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, since_at, trust
 FROM evidence WHERE phrase_class = ? AND active
 """
 EVIDENCE_BY_ID = """
-SELECT id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, occurred_at, trust
+SELECT id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, since_at, trust
 FROM evidence WHERE id = ?
 """
 ENDS_OF_NODES = """
-SELECT e.id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, occurred_at, trust
+SELECT e.id, evidence, head, relation, phrase_class, phrase, tail, confidence, valid_from, valid_to, ends, since_at, trust
 FROM json_each(?) AS j CROSS JOIN evidence AS e ON e.head = j.value AND e.relation = ? AND e.ends > 0
 WHERE e.ends = 1 AND e.active
 """

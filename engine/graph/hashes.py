@@ -33,7 +33,7 @@ STATE = (
        v.confidence, s.fact, v.reason FROM fact_version AS v JOIN fact AS f ON f.id = v.fact
        JOIN entity AS h ON h.id = f.head JOIN entity AS t ON t.id = f.tail LEFT JOIN fact AS s ON s.id = v.superseded_by
        WHERE v.until IS NULL ORDER BY f.fact, v.valid_from, v.valid_to, v.phrase, v.confidence, s.fact, v.reason""",
-    """SELECT 'support', f.fact, e.evidence, s.role, e.trust FROM support AS s JOIN fact AS f ON f.id = s.fact
+    """SELECT 'support', f.fact, e.evidence, s.role, e.trust, e.since_at FROM support AS s JOIN fact AS f ON f.id = s.fact
        JOIN evidence AS e ON e.id = s.evidence WHERE s.until IS NULL ORDER BY f.fact, e.evidence, s.role""",
     "SELECT 'source', name, kind, location, trust, removed, identity FROM source ORDER BY name",
     "SELECT 'paused', source, stream, reason FROM paused ORDER BY source, stream",

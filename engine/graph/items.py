@@ -1,7 +1,6 @@
-"""Items: where they are seen, what is held of them, and what a held note or mailmap says of identities. Knows no facts.
+"""Items: where they are seen, what is held and believed of them, and what notes and mailmaps say of identities.
 
-HELD     a section of the version that a source last showed, while that source sees the item somewhere. A source that
-         sees an item it never showed holds the version shown last by any other.
+Knows no facts. Text is found by what is held; all that is read out of it follows what is believed (`versions`).
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ctxsync.engine.graph import nodes
+from ctxsync.engine.graph import nodes, versions
 from ctxsync.engine.graph.entities import UNTYPED
 from ctxsync.engine.graph.records import Episode, Item, Shown
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from ctxsync.engine.graph.identity import Identity
     from ctxsync.engine.graph.memory import Memory
+    from ctxsync.engine.graph.versions import Belief, States
     from ctxsync.events.store import Event
 
 
@@ -27,23 +27,15 @@ def _json(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
-def held(item: Item) -> list[tuple[str, Shown]]:
-    """Return the versions that are held, by source."""
-    if not item.shown:
-        return []
-    latest = max(item.shown.values(), key=lambda k: k.position)
-    return [(source, item.shown.get(source, latest)) for source in sorted({s for s, _ in item.sightings})]
-
-
-def about(item: Item) -> frozenset[tuple[str, ...]]:
-    """Return what an item's held versions say of identities.
+def about(item: Item, belief: Belief) -> frozenset[tuple[str, ...]]:
+    """Return what an item's believed versions say of identities.
 
     (`call`, node, name, type), (`tie`, node, node), (`claim`, normal name, node, source).
     """
     said: set[tuple[str, ...]] = set()
     if item.kind not in {nodes.NOTE, "mailmap"}:
         return frozenset()
-    for source, shown in held(item):
+    for source, shown in belief.versions:
         if item.kind == nodes.NOTE:
             for name in (shown.title, *shown.names):
                 plain = nodes.normal(name)
@@ -73,19 +65,88 @@ class Items:
     Args:
         memory: The objects of the batch.
         identity: Told of names, ties and claims.
-        hold: Called when an episode came to be held or was let go, with the position.
+        count: Called when an episode came to be believed or no longer is, with the position; with True when its
+            statements began at another time.
+        stated: Returns the undated statements of an episode.
     """
 
-    def __init__(self, memory: Memory, identity: Identity, hold: Callable[[Episode, int], None]) -> None:
+    def __init__(
+        self, memory: Memory, identity: Identity, count: Callable[[Episode, int, bool], None], stated: States
+    ) -> None:
         self.memory = memory
         self.identity = identity
-        self.hold = hold
+        self.count = count
+        self.stated = stated
 
     def _item(self, text: str) -> Item:
         item = self.memory.item(text)
         if item.held and not item.about:
-            item.about = about(item)
+            item.about = about(item, versions.believed(self.memory, item))
         return item
+
+    # What is believed
+
+    def since(self, episode: Episode) -> Mapping[str, int]:
+        """Return when the statements that an episode's item goes on with were first made, ms UTC."""
+        item = self.memory.item(episode.item)
+        if not any(shown[0].since for shown in item.shown.values()):
+            return {}
+        return versions.believed(self.memory, item).since
+
+    def before_reading(self, episode: Episode) -> Belief | None:
+        """Return what is believed of an episode's item before an extraction of it is known, where that may change."""
+        item = self._item(episode.item)
+        waits = any(len(shown) > 1 for shown in item.shown.values())
+        if episode.believed and not waits:
+            return None
+        belief = versions.believed(self.memory, item)
+        episode.believed = episode.text in belief.episodes
+        return belief if waits else None
+
+    def read(self, episode: Episode, before: Belief, position: int) -> None:
+        """Believe what is read now that an extraction of an episode is known."""
+        item = self.memory.item(episode.item)
+        self._advance(item)
+        self._believe(item, before, position)
+
+    def _advance(self, item: Item) -> None:
+        for source, shown in item.shown.items():
+            gone = versions.advance(self.memory, shown, self.stated)
+            if gone:
+                self._drop(item, source, gone)
+                self._keep(item, source, shown[0])
+
+    def _keep(self, item: Item, source: str, shown: Shown) -> None:
+        self.memory.rows.add("observed", item.id, source, shown.position, _json(shown[1:]))
+
+    def _drop(self, item: Item, source: str, gone: list[Shown]) -> None:
+        for shown in gone:
+            self.memory.rows.add("observed_gone", item.id, source, shown.position)
+
+    def _believe(self, item: Item, before: Belief, position: int) -> None:
+        after = versions.believed(self.memory, item)
+        self._say(item, about(item, after))
+        for text in before.episodes:
+            if text not in after.episodes:
+                self._change(text, position, believed=False)
+        for text in after.episodes:
+            if text not in before.episodes:
+                self._change(text, position, believed=True)
+        old, new = before.since, after.since
+        if old == new:
+            return
+        for text in after.episodes:
+            said = self.stated(text) if text in before.episodes else ()
+            if any(min(at, old.get(key, at)) != min(at, new.get(key, at)) for key, at in said):
+                self._change(text, position, believed=True, again=True)
+
+    def _change(self, text: str, position: int, *, believed: bool, again: bool = False) -> None:
+        episode = self.memory.find_episode(text)
+        if episode is not None:
+            episode.believed = believed
+            self.count(episode, position, again)
+
+    # What sources say
 
     def _save(self, item: Item) -> None:
         self.memory.rows.add("item", item.id, item.text, item.kind, item.title, item.meta, item.flags, item.replaced_by)
@@ -94,6 +155,7 @@ class Items:
         """Take a new version of an item."""
         payload = event.payload
         item = self._item(payload["item"])
+        before = versions.believed(self.memory, item)
         kind, title = payload["kind"], payload["title"]
         item.kind, item.title = kind, title
         item.meta, item.flags = _json(payload.get("attributes") or {}), _json(payload.get("flags") or [])
@@ -107,11 +169,12 @@ class Items:
         names = [title, *(payload.get("names") or ())]
         entries = (payload.get("attributes") or {}).get("entries") or [] if kind == "mailmap" else []
         shown = Shown(
-            event.position, list(sections.items()), title, names[1:], list(payload.get("keys") or ()), entries
+            event.position, list(sections.items()), title, names[1:], list(payload.get("keys") or ()), entries, {}
         )
-        item.shown[event.source] = shown
-        self.memory.rows.add("observed", item.id, event.source, event.position, _json(shown[1:]))
-        self._refresh(item, event.position)
+        item.shown.setdefault(event.source, []).append(shown)
+        self._keep(item, event.source, shown)
+        self._advance(item)
+        self._refresh(item, before, event.position)
 
     def _episode(self, event: Event, item: Item, section: Mapping[str, Any]) -> None:
         rows = self.memory.rows
@@ -123,7 +186,7 @@ class Items:
         episode = Episode(
             id_=id_,
             text=section["episode"],
-            item=item.id,
+            item=item.text,
             source=event.source,
             kind=item.kind,
             occurred_at=at,
@@ -156,18 +219,30 @@ class Items:
         self.memory.remember(episode)
 
     def sighted(self, event: Event) -> None:
-        """See an item at a place."""
-        self._see(self._item(event.payload["item"]), event.source, event.payload["place"], event.position)
+        """See an item at a place. What a source showed before it lost sight of the item waits no longer."""
+        item = self._item(event.payload["item"])
+        before = versions.believed(self.memory, item)
+        shown = item.shown.get(event.source, [])
+        if len(shown) > 1 and not any(source == event.source for source, _ in item.sightings):
+            self._drop(item, event.source, shown[:-1])
+            del shown[:-1]
+        self._see(item, event.source, event.payload["place"], event.position)
+        self._refresh(item, before, event.position)
 
     def unsighted(self, event: Event) -> None:
         """No longer see an item at a place."""
-        self._lose(self._item(event.payload["item"]), event.source, event.payload["place"], event.position)
+        item = self._item(event.payload["item"])
+        before = versions.believed(self.memory, item)
+        self._lose(item, event.source, event.payload["place"], event.position)
+        self._refresh(item, before, event.position)
 
     def moved(self, event: Event) -> None:
         """See an item at another place."""
         item = self._item(event.payload["item"])
-        self._lose(item, event.source, event.payload["place"], event.position, refresh=False)
+        before = versions.believed(self.memory, item)
+        self._lose(item, event.source, event.payload["place"], event.position)
         self._see(item, event.source, event.payload["to"], event.position)
+        self._refresh(item, before, event.position)
 
     def replaced(self, event: Event) -> None:
         """Note an item's successor."""
@@ -178,39 +253,38 @@ class Items:
     def remove_source(self, text: str, source: str, position: int) -> None:
         """Lose sight of an item wherever a source saw it."""
         item = self._item(text)
+        before = versions.believed(self.memory, item)
         for _, place in sorted(k for k in item.sightings if k[0] == source):
-            self._lose(item, source, place, position, refresh=False)
-        self._refresh(item, position)
+            self._lose(item, source, place, position)
+        self._refresh(item, before, position)
 
     def restore(self, text: str, source: str, place: str, position: int) -> None:
         """See an item again at a place of a source that was removed and is back."""
-        self._see(self._item(text), source, place, position)
+        item = self._item(text)
+        before = versions.believed(self.memory, item)
+        self._see(item, source, place, position)
+        self._refresh(item, before, position)
 
     def _see(self, item: Item, source: str, place: str, position: int) -> None:
         if not item.kind:
             self._save(item)
         if (source, place) not in item.sightings:
             item.sightings[source, place] = self.memory.rows.insert("sighting", item.id, source, place, position)
-        self._refresh(item, position)
 
-    def _lose(self, item: Item, source: str, place: str, position: int, *, refresh: bool = True) -> None:
+    def _lose(self, item: Item, source: str, place: str, position: int) -> None:
         row = item.sightings.pop((source, place), None)
         if row is not None:
             self.memory.rows.add("sighting_until", position, row)
-        if refresh:
-            self._refresh(item, position)
 
-    def _refresh(self, item: Item, position: int) -> None:
-        """Hold what is to be held now, and let the rest go."""
+    def _refresh(self, item: Item, before: Belief, position: int) -> None:
+        """Hold what is to be held now, let the rest go, and believe what is to be believed."""
         wanted: dict[str, int] = {}
-        for _, shown in held(item):
+        for _, shown in versions.held(item):
             for text, line in shown.sections:
                 wanted.setdefault(text, line)
         rows = self.memory.rows
-        self._say(item, about(item))
         for text in [k for k in item.held if k not in wanted]:
             rows.add("holding_until", position, item.held.pop(text)[1])
-            self._change(text, position, held=False)
         for text, line in wanted.items():
             known = item.held.get(text)
             if known is None:
@@ -218,16 +292,10 @@ class Items:
                 if episode is None:
                     continue
                 item.held[text] = (line, rows.insert("holding", episode.id, line, position))
-                self._change(text, position, held=True)
             elif known[0] != line:
                 rows.add("holding_line", line, known[1])
                 item.held[text] = (line, known[1])
-
-    def _change(self, text: str, position: int, *, held: bool) -> None:
-        episode = self.memory.find_episode(text)
-        if episode is not None:
-            episode.held = held
-            self.hold(episode, position)
+        self._believe(item, before, position)
 
     def _say(self, item: Item, said: frozenset[tuple[str, ...]]) -> None:
         before = item.about

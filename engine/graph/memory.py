@@ -48,15 +48,14 @@ WHERE k.entity = ? AND k.until IS NULL
 """
 ITEM = "SELECT id, kind, title, attributes, flags, replaced_by FROM item WHERE item = ?"
 ITEM_SIGHTINGS = "SELECT source, place, rowid FROM sighting WHERE item = ? AND until IS NULL"
-ITEM_SHOWN = "SELECT source, position, body FROM observed WHERE item = ?"
+ITEM_SHOWN = "SELECT source, position, body FROM observed WHERE item = ? ORDER BY position"
 ITEM_HELD = """
 SELECT e.episode, h.line, h.rowid FROM episode AS e JOIN holding AS h ON h.episode = e.id
 WHERE e.item = ? AND h.until IS NULL
 """
 EPISODE = """
-SELECT id, episode, item, source, kind, occurred_at, scope, author_keys, counted,
-       EXISTS (SELECT 1 FROM holding WHERE holding.episode = episode.id AND until IS NULL)
-FROM episode WHERE episode = ?
+SELECT e.id, i.item, e.source, e.kind, e.occurred_at, e.scope, e.author_keys, e.counted
+FROM episode AS e JOIN item AS i ON i.id = e.item WHERE e.episode = ?
 """
 RUNS = "SELECT run, tier, position FROM extraction WHERE episode = ? ORDER BY position"
 FACT = "SELECT id, tail FROM fact WHERE fact = ?"
@@ -265,7 +264,7 @@ class Memory:
         _, item.kind, item.title, item.meta, item.flags, item.replaced_by = row
         item.sightings = {(s, p): r for s, p, r in query(self.db, ITEM_SIGHTINGS, (item.id,))}
         for source, position, body in query(self.db, ITEM_SHOWN, (item.id,)):
-            item.shown[source] = Shown(position, *loads(body))
+            item.shown.setdefault(source, []).append(Shown(position, *loads(body)))
         item.held = {e: (line, r) for e, line, r in query(self.db, ITEM_HELD, (item.id,))}
         return item
 
@@ -275,11 +274,13 @@ class Memory:
         if episode is None and not self.complete:
             row = first(self.db, EPISODE, (text,))
             if row is not None:
-                id_, _, item, source, kind, at, scope, keys, counted, held = row
+                id_, item, source, kind, at, scope, keys, counted = row
                 episode = self._episodes[text] = Episode(
                     id_=id_, text=text, item=item, source=source, kind=kind, occurred_at=at, scope=scope
                 )
-                episode.author_keys, episode.counted, episode.held = tuple(loads(keys)), counted, bool(held)
+                episode.author_keys, episode.counted = tuple(loads(keys)), counted
+                # Without an extraction that counts, whether it is believed matters first when one comes.
+                episode.believed = counted > 0
         return episode
 
     def remember(self, episode: Episode) -> None:

@@ -67,9 +67,9 @@ class Entity:
 class Episode:
     """What must be known of an episode to count its extraction; `counted` as in the table."""
 
-    __slots__ = ("author_keys", "counted", "held", "id", "item", "kind", "occurred_at", "scope", "source", "text")
+    __slots__ = ("author_keys", "believed", "counted", "id", "item", "kind", "occurred_at", "scope", "source", "text")
 
-    def __init__(self, *, id_: int, text: str, item: int, source: str, kind: str, occurred_at: int, scope: str) -> None:
+    def __init__(self, *, id_: int, text: str, item: str, source: str, kind: str, occurred_at: int, scope: str) -> None:
         self.id = id_
         self.text = text
         self.item = item
@@ -78,12 +78,12 @@ class Episode:
         self.occurred_at = occurred_at
         self.scope = scope
         self.author_keys: tuple[str, ...] = ()
-        self.held = False
+        self.believed = False
         self.counted = 0
 
 
 class Shown(NamedTuple):
-    """What a source last showed of an item, and where in the log it did."""
+    """A version that a source showed of an item, and where in the log it did."""
 
     position: int
     sections: list[tuple[str, int]]  # episode, line
@@ -91,10 +91,11 @@ class Shown(NamedTuple):
     names: list[str]
     keys: list[str]
     entries: list[dict[str, Any]]  # of a mailmap
+    since: dict[str, int]  # when a run of versions began to make a statement that this one may go on with
 
 
 class Item:
-    """An item: where it is seen, what each source last showed, and what is held of it (`held`: line and row)."""
+    """An item: where it is seen, what is held of it (`held`: line and row), and the versions that each source showed."""
 
     __slots__ = ("about", "flags", "held", "id", "kind", "meta", "replaced_by", "shown", "sightings", "text", "title")
 
@@ -107,7 +108,7 @@ class Item:
         self.flags = "[]"
         self.replaced_by: str | None = None
         self.sightings: dict[tuple[str, str], int] = {}
-        self.shown: dict[str, Shown] = {}
+        self.shown: dict[str, list[Shown]] = {}
         self.held: dict[str, tuple[int, int]] = {}
         self.about: frozenset[tuple[str, ...]] = frozenset()
 

@@ -35,6 +35,7 @@ STATEMENTS: Final = {
         ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, title = excluded.title, attributes = excluded.attributes,
         flags = excluded.flags, replaced_by = excluded.replaced_by""",
     "observed": "INSERT OR REPLACE INTO observed (item, source, position, body) VALUES (?, ?, ?, ?)",
+    "observed_gone": "DELETE FROM observed WHERE item = ? AND source = ? AND position = ?",
     "sighting": "INSERT INTO sighting (rowid, item, source, place, since) VALUES (?, ?, ?, ?, ?)",
     "episode": """INSERT INTO episode (id, episode, item, source, kind, section, heading, title, text, occurred_at, author,
         author_node, thread, tags, position, scope, author_keys, counted)
@@ -62,8 +63,8 @@ STATEMENTS: Final = {
     "identity_key": "INSERT INTO identity_key (rowid, entity, kind, value, since) VALUES (?, ?, ?, ?, ?)",
     "mention": "INSERT INTO mention (rowid, episode, node, name, type, start, stop, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     "evidence": """INSERT INTO evidence (id, evidence, episode, head, relation, phrase_class, phrase, tail, quote, start,
-        stop, confidence, tier, valid_from, valid_to, ends, occurred_at, trust)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        stop, confidence, tier, valid_from, valid_to, ends, occurred_at, since_at, trust)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "fact": "INSERT INTO fact (id, fact, head, relation, phrase_class, tail) VALUES (?, ?, ?, ?, ?, ?)",
     "fact_version": """INSERT INTO fact_version (rowid, fact, phrase, valid_from, valid_to, confidence, superseded_by,
         reason, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -77,7 +78,7 @@ STATEMENTS: Final = {
     "name_until": "UPDATE name SET until = ? WHERE rowid = ?",
     "identity_key_until": "UPDATE identity_key SET until = ? WHERE rowid = ?",
     "mention_until": "UPDATE mention SET until = ? WHERE rowid = ?",
-    "evidence_active": "UPDATE evidence SET active = ?, trust = ? WHERE id = ?",
+    "evidence_active": "UPDATE evidence SET active = ?, trust = ?, since_at = ? WHERE id = ?",
     "fact_version_until": "UPDATE fact_version SET until = ? WHERE rowid = ?",
     "support_until": "UPDATE support SET until = ? WHERE rowid = ?",
 }

@@ -42,6 +42,12 @@ class Said(NamedTuple):
     mode: int
 
 
+def undated(said: Said) -> str:
+    """Return what names an undated statement whichever text makes it; an empty string when it is dated."""
+    stated = said.valid_to if said.mode == facts.ENDS else said.valid_from
+    return "" if stated is not None else digest(said.head, said.relation, said.phrase_class, said.tail, said.mode)
+
+
 class Plan(NamedTuple):
     """All that an extraction says."""
 

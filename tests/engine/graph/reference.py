@@ -5,6 +5,7 @@ It shares with the engine only normal names, dates, and how nodes and entities a
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from ctxsync.engine.graph import nodes, times
@@ -13,37 +14,85 @@ from ctxsync.engine.schema import universal
 CLASSES = universal().classes
 
 
-def held(events: Any) -> Any:
-    """Return {episode: (item, section, source)} and the held note versions, after these events."""
+def read(version: Any, extracted: Any) -> bool:
+    return all(s["episode"] in extracted for s in version.payload["sections"])
+
+
+def undated(e: Any, first: Any) -> Any:
+    """Return what an extraction states without a date, as nodes."""
+    item, section, _ = first[e.payload["episode"]]
+    local = ends(e.payload, section["thread"] or item)
+    dates = [(r, times.end_of(r["valid_to"], ends=True) if r.get("ends") and r.get("valid_to") else None
+              if r.get("ends") else times.start_of(r.get("valid_from"))) for r in e.payload["relations"]]  # fmt: skip
+    return {key(local, r) for r, date in dates if date is None}
+
+
+def ends(payload: Any, scope: str) -> Any:
+    return {
+        k["id"]: min(k["keys"] or [nodes.node_of(k["name"], k["type"], scope)], key=nodes.rank)
+        for k in payload["entities"]
+    }
+
+
+def key(local: Any, r: Any) -> Any:
+    return local[r["head"]], r["relation"], r["phrase_class"], local[r["tail"]], r.get("ends", False)
+
+
+def believed(events: Any) -> Any:
+    """Return {episode: (item, section, source)}, the believed versions by item, and {item: when its statements began}.
+
+    The versions of a source wait in `shown` as [event, when its statements began], the last one that is read first.
+    """
     seen: dict[str, Any] = {}
     shown: dict[str, Any] = {}
     first: dict[str, Any] = {}
+    extracted: dict[str, Any] = {}
     removed: set[str] = set()
     for e in events:
         p, item = e.payload, e.payload.get("item")
         if e.type == "source.configured":
             (removed.add if p["removed"] else removed.discard)(p["name"])
         elif e.type == "item.observed":
-            shown.setdefault(item, {})[e.source] = e
+            shown.setdefault(item, {}).setdefault(e.source, []).append([e, {}])
             for section in p["sections"]:
                 first.setdefault(section["episode"], (item, section, e.source))
+        elif e.type == "episode.extracted":
+            extracted.setdefault(p["episode"], []).append(e)
         elif e.type == "item.sighted":
+            if e.source in shown.get(item, {}) and e.source not in {s for s, _ in seen.get(item, ())}:
+                del shown[item][e.source][:-1]
             seen.setdefault(item, set()).add((e.source, p["place"]))
         elif e.type in {"item.unsighted", "item.moved"}:
             seen.setdefault(item, set()).discard((e.source, p["place"]))
             if e.type == "item.moved":
                 seen[item].add((e.source, p["to"]))
-    versions = []
+        for waiting in shown.get(item, {}).values():
+            whole = [k for k in waiting if read(k[0], extracted)]
+            for (old, began), after in pairwise(whole):
+                after[1] = {}
+                for s in old.payload["sections"]:
+                    for said in {k for x in extracted[s["episode"]] for k in undated(x, first)}:
+                        at = min(began.get(said, 1e18), first[s["episode"]][1]["occurred_at"])
+                        after[1][said] = min(at, after[1].get(said, 1e18))
+            if whole:
+                del waiting[: waiting.index(whole[-1])]
+    versions: list[Any] = []
+    since: dict[str, Any] = {}
     for item, by in shown.items():
-        latest = max(by.values(), key=lambda k: k.position)
-        sources = {s for s, _ in seen.get(item, ()) if s not in removed}
-        versions += [(source, by.get(source, latest).payload) for source in sorted(sources)]
-    return {s["episode"]: first[s["episode"]] for _, v in versions for s in v["sections"]}, versions
+        latest = max(by.values(), key=lambda k: k[-1][0].position)
+        for source in sorted({s for s, _ in seen.get(item, ()) if s not in removed}):
+            waiting = by.get(source, latest)
+            version, began = waiting[0] if read(waiting[0][0], extracted) else waiting[-1]
+            versions.append((source, version.payload))
+            for said, at in began.items():
+                start = since.setdefault(item, {})
+                start[said] = min(at, start.get(said, 1e18))
+    return {s["episode"]: first[s["episode"]] for _, v in versions for s in v["sections"]}, versions, since
 
 
 def said(events: Any) -> Any:
     """Return mentions (node set, name, type, scope, source), statements, and note versions, after these events."""
-    episodes, versions = held(events)
+    episodes, versions, since = believed(events)
     trust = {e.payload["name"]: e.payload for e in events if e.type == "source.configured"}
     adopted = {e.payload["source"]: e.payload["run"] for e in events if e.type == "extraction.adopted"}
     mentions, statements = [], []
@@ -55,10 +104,10 @@ def said(events: Any) -> Any:
             continue
         tier = 0 if runs[0].payload["run"] == wanted else 1
         run = max(runs, key=lambda e: (tier and e.payload["tier"], e.position)).payload
-        scope, local = section["thread"] or item, {}
+        scope = section["thread"] or item
+        local, at = ends(run, scope), section["occurred_at"]
         for one in run["entities"]:
             keys = one["keys"] or [nodes.node_of(one["name"], one["type"], scope)]
-            local[one["id"]] = min(keys, key=nodes.rank)
             mentions.append((frozenset(keys), one["name"], one["type"], scope, source))
         settings = trust.get(source, {"trust": "others", "identity_keys": []})
         mine = item.startswith("commit:") and set(settings["identity_keys"]) & set(
@@ -66,7 +115,14 @@ def said(events: Any) -> Any:
         )
         own = settings["trust"] == "own" or mine
         statements += [
-            (id_, local[r["head"]], local[r["tail"]], r, section["occurred_at"], 2 if own else 1)
+            (
+                id_,
+                local[r["head"]],
+                local[r["tail"]],
+                r,
+                min(at, since.get(item, {}).get(key(local, r), at)),
+                2 if own else 1,
+            )
             for r in run["relations"]
         ]
     return mentions, statements, versions

@@ -18,7 +18,8 @@ DATES = [None, None, None, "2023", "2024-03", "2024-Q2", "2024-05-06", "2025"]
 BASE = 1_700_000_000_000
 
 
-def extraction(log: Any, rng: Any, item: Any, key: Any, text: Any, source: Any, run: Any, tier: Any) -> Any:
+def extraction(log: Any, rng: Any, item: Any, key: Any, text: Any, source: Any, run: Any, tier: Any, usual: Any) -> Any:
+    """`usual` are statements that this item's texts make again and again."""
     entities: list[tuple[Any, ...]] = []
     local = []
     for n in range(rng.randint(1, 5)):
@@ -49,6 +50,12 @@ def extraction(log: Any, rng: Any, item: Any, key: Any, text: Any, source: Any, 
         )
         for name in classes[: rng.randint(0, 3)]
     ]
+    for n, (head, name, tail, ends) in enumerate(usual):
+        if rng.random() < 0.6:
+            entities += [(f"h{n}", *head), (f"t{n}", *tail)]
+            date = rng.choice([None, None, None, "2024-03"])
+            extra = {"ends": ends, "valid_from": date, "confidence": 0.8, "quote": f"{text}{n}"}
+            relations.append((f"h{n}", name, f"t{n}", extra))
     log.extract(item, key, text, entities, relations, run=run, tier=tier, source=source)
 
 
@@ -68,8 +75,13 @@ def stream(new_log: Any, rng: Any, n: Any) -> Any:
         if rng.random() < 0.5:
             log.unsight(item, source=sources[0])
         return log.events
-    known = []
-    for step in range(rng.randint(2, 7)):
+    known: list[Any] = []
+    usual = [
+        ((rng.choice(PEOPLE), "Person"), name, rng.choice(THINGS), rng.random() < 0.2)
+        for name in rng.sample(["employment", "residence", "work", "association"], 2)
+    ]
+    diligent = rng.random() < 0.5  # whether what is observed is read soon
+    for step in range(rng.randint(3, 9)):
         source = rng.choice(sources)
         action = rng.random()
         if step == 0 or action < 0.3:
@@ -80,10 +92,10 @@ def stream(new_log: Any, rng: Any, n: Any) -> Any:
                 author = {"name": name, "keys": keys}
             aliases = [rng.choice(PEOPLE)] if kind == "note" and rng.random() < 0.3 else []
             keys = [rng.choice(KEYED)[1][0]] if kind == "note" and rng.random() < 0.2 else []
-            log.observe(item, sections, title=rng.choice(TITLES), kind=kind, source=source, at=at + step * 10, names=aliases,
+            log.observe(item, sections, title=rng.choice(TITLES), kind=kind, source=source, at=at + step * 20 * DAY, names=aliases,
                         keys=keys, author=author)  # fmt: skip
             for k, section in enumerate(log.events[-1].payload["sections"]):
-                section["occurred_at"] += k
+                section["occurred_at"] += k * DAY
                 if author is not None:
                     section.update(episode=digest(section["episode"], author["keys"]))
             known += list(log.events[-1].payload["sections"])
@@ -95,10 +107,10 @@ def stream(new_log: Any, rng: Any, n: Any) -> Any:
             log.unsight(item, rng.choice(["", "a", "b"]), source=source)
         elif action < 0.7:
             log.add("item.moved", {"item": item, "place": f"{item}.md", "to": rng.choice(["a", "b"])}, source=source)
-        if known and rng.random() < 0.8:
-            section = rng.choice(known)
+        unread = [s for s in known if s["episode"] not in {e.payload.get("episode") for e in log.events}]
+        for section in rng.sample(unread, rng.randint(0, len(unread))) if diligent else rng.sample(known, 1):
             run, tier = rng.choice([("r1", 1), ("r2", 2), ("r0", 0)])
-            extraction(log, rng, item, section["key"], section["text"], source, run, tier)
+            extraction(log, rng, item, section["key"], section["text"], source, run, tier, usual)
             log.events[-1].payload["episode"] = section["episode"]
     return log.events
 

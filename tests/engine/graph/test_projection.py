@@ -58,7 +58,8 @@ def test_a_note_that_is_seen_and_extracted_states_its_facts(log: Any, graph_path
 
 def test_an_edit_that_drops_a_statement_retracts_the_fact_and_keeps_its_past(log: Any, graph_path: Path) -> None:
     log.note("note:1", "works at Acme", PEOPLE, [ACME])
-    edit = log.observe("note:1", {"": "nothing"})
+    log.observe("note:1", {"": "nothing"})
+    edit = log.extract("note:1", "", "nothing", [])
     with project(log, graph_path) as graph:
         assert facts(graph) == []
         assert graph.db.execute("SELECT since, until FROM fact_version").fetchall() == [(3, edit)]
