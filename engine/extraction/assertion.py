@@ -14,7 +14,7 @@ _THOUGHTS = word_set(
     """plan want wish hope intend consider propose suggest wonder ask think doubt try attempt need expect like love aim
     refuse decline fail promise threaten agree discuss recommend imagine prefer offer mean hesitate debate explore
     evaluate wait may might seem appear pretend request require encourage tell let allow help talk invite force
-    cause"""
+    cause avoid skip forbid prohibit prevent disallow"""
 )
 _REPORTS = word_set(
     """say tell mention report write announce confirm note hear learn know remember find see claim argue believe

@@ -203,6 +203,8 @@ class Builtin:
         role = _ROLE_LINE.match(block.text)
         if block.kind == "item" and role and role["role"].lower() in ROLES:
             return block.completed("It is ")
+        if past and block.kind == "paragraph" and rest.startswith("by ") and is_participle(word):
+            return block.completed("It was ")
         if (past or present) and (block.kind == "item" or present):
             return block.completed("It ")
         return block

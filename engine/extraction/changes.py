@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction.gazetteer import TECHNICAL
+from ctxsync.engine.extraction.mentions import STRONG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ctxsync.engine.extraction.cast import Cast, Thing
+    from ctxsync.engine.extraction.lexicon import Match
 
 _NAME = r"(?:[Tt]he )?`?(?P<{0}>[A-Za-z@][\w.+#@/-]*?(?: (?:Actions|Cloud|Compose|Registry|Container Registry))?)`?"
 _END = r"(?=[,.;:)(]?$|[,;:(]|\.\s| (?:for|as|in|on|and|because|since|to|when|where|by|everywhere|throughout|instead|rather|via)\b| from (?:PyPI|npm)\b)"
@@ -48,10 +52,54 @@ _FILE = re.compile(r"[/\\]|\.(?:py|md|rst|txt|c|h|go|rs|ts|toml|ya?ml|json|cfg|i
 _INTERNAL = re.compile(r"_|\.[a-z_]+$|^[a-z]+[A-Z]|^[A-Z][a-z]+[A-Z]|[()=]")
 # What can stand where a name stands and is none.
 _NO_NAMES = frozenset(
-    """a an the this that it its our own new old more less some all any only both same version versions dependencies
-    deps requirements copyright year changelog readme docs tests code type types list dict set tuple string int
-    instead default defaults latest""".split()
+    [
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "it",
+        "its",
+        "our",
+        "own",
+        "new",
+        "old",
+        "more",
+        "less",
+        "some",
+        "all",
+        "any",
+        "only",
+        "both",
+        "same",
+        "version",
+        "versions",
+        "dependencies",
+        "deps",
+        "requirements",
+        "copyright",
+        "year",
+        "changelog",
+        "readme",
+        "docs",
+        "tests",
+        "code",
+        "type",
+        "types",
+        "list",
+        "dict",
+        "set",
+        "tuple",
+        "string",
+        "int",
+        "instead",
+        "default",
+        "defaults",
+        "latest",
+    ]
 )
+_NEEDS = frozenset({"dependency", "datastore", "hosting"})
+_OF_THE_CODE = frozenset({"link", "change", "fix", "revert", "mention", "order", "basis"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +156,19 @@ def _could_be(name: str) -> bool:
     if _known(name):
         return True
     return not (_FILE.search(name) or _INTERNAL.search(name) or name.lower() in _NO_NAMES or len(name) < 2)
+
+
+def outlasts(match: Match, left: Thing, right: Thing, cast: Cast, *, implied: bool) -> bool:
+    """Say whether a commit's statement outlasts the commit: most tell what was done to the code, once.
+
+    Of the repository only that it needs a well-known thing is kept, of the commit that it caused something, and of what
+    an imperative speaks of (`Remove X from Y`) that a system's tool changed or one thing took another's place.
+    """
+    if cast.commit in (left, right):
+        return match.phrase_class == "cause"
+    if match.phrase_class in _OF_THE_CODE:
+        return False
+    needs = match.phrase_class in _NEEDS and bool(right.technical)
+    if left in (cast.repository, cast.me) or right in (cast.repository, cast.me):
+        return needs and not match.ends
+    return not implied or needs or (match.phrase_class == "succession" and min(left.strength, right.strength) >= STRONG)

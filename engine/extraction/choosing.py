@@ -32,15 +32,34 @@ KNOWN = 0.6
 DEFINITE = 0.7
 
 # Classes whose ends may be named by any noun phrase: causes are rarely called by a name.
-_ANY_NOUN = frozenset({"cause", "responsibility", "interest"})
+_ANY_NOUN = frozenset({"cause", "interest"})
 # What breaks, falls or comes down may be any thing; what is caused otherwise happens.
 # Names change and follow each other; `a file called config` renames nothing.
-_BOTH_NAMED = frozenset({"rename", "order"})
+_BOTH_NAMED = frozenset({"rename", "order", "succession"})
 # What is done once: told in the plain present it is what happens time and again, and no fact (`it moves to the trash`).
 _ONCE = frozenset(
-    """choose adopt join create write build design launch release publish ship implement draft refactor edit direct
-    compose develop""".split()
+    [
+        "choose",
+        "adopt",
+        "join",
+        "create",
+        "write",
+        "build",
+        "design",
+        "launch",
+        "release",
+        "publish",
+        "ship",
+        "implement",
+        "draft",
+        "refactor",
+        "edit",
+        "direct",
+        "compose",
+        "develop",
+    ]
 )
+_CHOOSING = ("choosing", "adopting", "selecting")
 _BREAKS = frozenset({"break", "take", "bring", "crash"})
 # A verb of moving says that a system's tool changed; which class depends on what kind of tool it is.
 _MOVES = frozenset({"move", "migrate", "switch", "port", "relocate"})
@@ -82,7 +101,7 @@ class Chooser:
                 score = match.score * self.fit(match, left, right) * _kind(match, phrase, left, right)
                 if candidate.loose and not self._evident(match, left, right):
                     continue
-                if candidate.habit and not match.ends and _done_once(phrase):
+                if not match.ends and _done_once(phrase) and (candidate.habit or phrase.startswith(_CHOOSING)):
                     continue
                 if match.phrase_class == "cause" and not _happens(match, phrase, left, right):
                     continue
@@ -154,6 +173,8 @@ def _allowed(match: Match, left: Thing, right: Thing) -> bool:
     if weak == 0 and not named and min(left.strength, right.strength) < DEFINITE:
         return False
     if weak == 2 or (weak and (match.phrase_class not in _ANY_NOUN or match.score < REPAIRED)):
+        return False
+    if match.phrase_class == "order" and not any(thing.type == "Event" for thing in (left, right)):
         return False
     if match.phrase in ("has", "includes", "contains", "consists of") or match.phrase_class in _BOTH_NAMED:
         return min(left.strength, right.strength) >= STRONG

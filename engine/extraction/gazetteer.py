@@ -127,6 +127,9 @@ ORGANIZATION_SUFFIXES = word_set("""labs inc inc. corp corp. corporation gmbh lt
     journal club united""")
 PLACE_SUFFIXES = word_set("""street avenue road lane square park island islands river lake mountain mountains valley county bay beach harbour harbor airport
     station bridge city heights hills quay""")
+CONCEPT_SUFFIXES = word_set("""function theorem lemma distribution network networks graph tree matrix vector variable equation formula problem search
+    learning regression analysis effect bias paradox rule logic calculus test property properties classification clustering
+    optimization inference estimation sampling paradigm axiom""")
 EVENT_SUFFIXES = word_set(
     "festival forum conference summit congress cup olympics fair awards war championship day con marathon"
 )

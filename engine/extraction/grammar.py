@@ -61,7 +61,11 @@ class Candidate:
 def candidates(doc: Any) -> Iterator[Candidate]:
     """Yield what each verb and each noun with a complement may state, in order of the text."""
     for token in doc:
-        if token.tag_.startswith("VB") and token.dep_ not in ("aux", "auxpass"):
+        # "Alice and Bob work at Acme": a root with a subject is a verb, whatever the tagger takes it for.
+        acts = (
+            token.tag_ in ("NN", "NNS") and token.head.i == token.i and any(c.dep_ == "nsubj" for c in token.children)
+        )
+        if acts or (token.tag_.startswith("VB") and token.dep_ not in ("aux", "auxpass")):
             yield from _of_verb(token)
         elif token.tag_ in _NOUN_TAGS:
             yield from _of_noun(token)
@@ -142,9 +146,14 @@ def prepositions(token: Any) -> Iterator[tuple[str, Any]]:
     for child in token.children:
         if child.dep_ not in ("prep", "agent", "dative") or child.tag_ in _NOUN_TAGS:
             continue
-        if child.i and child.doc[child.i - 1].lower_ in ("instead", "rather"):
+        if child.i and child.doc[child.i - 1].lower_ in ("instead", "rather", "not"):
             continue
-        yield from _preposition(child, child.lower_)
+        # "depends on A for its cache and on B": the second may hang on any before it.
+        chain = [child]
+        while chain:
+            prep = chain.pop(0)
+            yield from _preposition(prep, prep.lower_)
+            chain += [joined for joined in prep.children if joined.dep_ == "conj" and joined.tag_ in ("IN", "TO")]
 
 
 def _preposition(prep: Any, text: str) -> Iterator[tuple[str, Any]]:
@@ -177,7 +186,7 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     past = not stopped and told_as_past(verb)
     children = list(verb.children)
     passive = any(child.dep_ in ("auxpass", "nsubjpass") for child in children) or (
-        verb.dep_ == "acl" and verb.tag_ == "VBN"
+        verb.dep_ == "acl" and verb.tag_ in ("VBN", "VBD")
     )
     if passive and not w.is_participle(verb.lower_):
         # The parser took an imperative's object for a subject ("remove check from tests").
@@ -195,6 +204,9 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     objects = [
         noun for child in children if child.dep_ in _OBJECTS and child.tag_ in _NOUN_TAGS for noun in conjuncts(child)
     ]
+    if verb.dep_ == "relcl" and any(child.dep_ == "dobj" and child.tag_ in ("WDT", "WP") for child in children):
+        # "the service, which Tom maintains"
+        objects.append(verb.head)
     preps = list(prepositions(verb))
 
     def candidate(
@@ -292,15 +304,20 @@ def _of_noun(noun: Any) -> Iterator[Candidate]:
             yield Candidate(person.i, (f"is {role.lower_} {text}",), other.i, noun.i, 0.95)
         for owner in (c for c in role.children if c.dep_ == "poss"):
             yield Candidate(person.i, (f"is {role.lower_} of",), owner.i, noun.i, 0.95)
+    if noun.lower_ in ROLES:
+        # "the CEO of Acme, Tom Berg": the parser hangs the name on the company.
+        for text, other in prepositions(noun):
+            for person in (c for c in other.children if c.dep_ == "appos" and c.tag_ in ("NNP", "NNPS")):
+                yield Candidate(person.i, (f"is {noun.lower_} {text}",), other.i, noun.i, 0.95)
     if noun.dep_ == "nsubj" and w.lemma(noun.head.lower_) == "be":
         attributes = [c for c in noun.head.children if c.dep_ == "attr" and c.tag_ in _NOUN_TAGS]
         weight, stopped, ahead = assertion(noun.head)
         for value in attributes if weight > 0 and not stopped else ():
             for owner in (c for c in noun.children if c.dep_ == "poss"):
-                yield Candidate(owner.i, (noun.lower_,), value.i, noun.head.i, weight, strict=True, ahead=ahead)
+                yield Candidate(owner.i, (noun.lower_,), value.i, noun.head.i, weight, ahead=ahead)
             for text, other in prepositions(noun):
                 if text in ("of", "for"):
-                    yield Candidate(other.i, (noun.lower_,), value.i, noun.head.i, weight, strict=True, ahead=ahead)
+                    yield Candidate(other.i, (noun.lower_,), value.i, noun.head.i, weight, ahead=ahead)
     if noun.tag_ in ("NNP", "NNPS"):
         for child in noun.children:
             if child.dep_ == "prep" and child.lower_ in ("from", "at", "of", "in"):

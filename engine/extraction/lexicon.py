@@ -98,7 +98,10 @@ class Lexicon:
         """Return what a property of a head means (`employer: Acme`), the schema's nouns before its phrases."""
         found = self.find(name.replace("_", " ").replace("-", " "))
         nouns = {match.phrase for match in self._nouns.get(tuple(self.lemmas(_words(name))), ())}
-        return sorted((match for match in found if match.score >= ROLE), key=lambda match: match.phrase not in nouns)
+        # "Left: …" and "Created: …" are no statements, "Uses: …" and "Depends on: …" are.
+        stating = len(_words(name.replace("_", " ").replace("-", " "))) > 1 or name.lower().endswith("s")
+        found = [match for match in found if match.score >= ROLE and (stating or match.phrase in nouns)]
+        return sorted(found, key=lambda match: match.phrase not in nouns)
 
     def fit(self, match: Match, left_type: str, right_type: str) -> float:
         """Return how well the types at the phrase's two ends suit the match, 0 where they cannot."""
@@ -141,7 +144,7 @@ class Lexicon:
 
     def _role(self, key: tuple[str, ...]) -> list[Match]:
         """Match `senior engineer at` by its last words: modifiers stand in front of what they modify."""
-        if key[-1] not in w.PREPOSITIONS:
+        if key[-1] not in w.PREPOSITIONS or key[0] != "be":
             return []
         for start in range(1, len(key) - 1):
             if found := self._of_noun(key[start:]):

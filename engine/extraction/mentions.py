@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import gazetteer as g
 from ctxsync.engine.extraction.votes import LABELS, is_known, is_technical, vote_label, vote_name
-from ctxsync.engine.extraction.words import lemma
+from ctxsync.engine.extraction.words import lemma, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +68,9 @@ _HASH = re.compile(r"^(?=.*\d)[0-9a-f]{7,40}$")
 # A phrase of more words than these is a clause that the parser took for a name.
 _MOST_WORDS = 6
 _MEASURE = re.compile(r"^[\d.,:]+\s?(?:[a-z]{1,3}|[KMGT]i?B|[AP]M)?$", re.IGNORECASE)
+# Signs that markup, quotes and dashes leave at a name's ends; `C++` and `F#` keep theirs.
+_MARKUP = "*_`=<>|[]{}~/\\- \u201c\u201d\u2018\u2019\u2026\u2013\u2014"
+_NO_NAMES = word_set("true false none null nil kb mb gb tb kib mib gib ms px am pm eg ie etc") | {"this link"}
 _SELF = {"i": "self", "me": "self", "myself": "self", "we": "we", "us": "we", "ourselves": "we"}
 _PRONOUNS = {"he": "he", "him": "he", "she": "she", "her": "she", "they": "they", "them": "they", "it": "it"}
 
@@ -171,8 +174,10 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
         if pronoun:
             found.append(Mention(index, index + 1, index, token.text, pronoun))
             taken[index] = True
-        elif token.tag_ in _NOUN or (
-            index in labels and token.tag_ not in _STOP_TAGS and labels[index].label_ in LABELS
+        elif (
+            token.tag_ in _NOUN
+            or (is_technical(token.text) and token.tag_ not in _STOP_TAGS)
+            or (index in labels and token.tag_ not in _STOP_TAGS and labels[index].label_ in LABELS)
         ):
             mention = _phrase(doc, index, taken, labels)
             _take(taken, mention.start, mention.end)
@@ -266,7 +271,7 @@ def _can_be_named(mention: Mention) -> bool:
     name = mention.name
     if mention.kind == "name" and len(name) < 2:
         return False
-    if name.lower() in ("true", "false", "none", "null", "nil", "this link"):
+    if name.lower() in _NO_NAMES:
         return False
     if _CALENDAR.match(name) or _HASH.match(name) or len(name.split()) > _MOST_WORDS:
         return False
@@ -358,4 +363,4 @@ def _weigh_noun(mention: Mention, words: Sequence[str]) -> None:
 
 def _joined(doc: Any, start: int, end: int) -> str:
     text = " ".join(doc[start:end].text.split()).strip(" .,:;\"'()")
-    return text.partition("(")[0].rstrip("*_`=<>|[]{}~“”‘’…–—-/\\ ").lstrip("*_`=<>|[]{}~“”‘’…–—-/\\$ ")
+    return text.partition("(")[0].rstrip(_MARKUP).lstrip(_MARKUP + "$")

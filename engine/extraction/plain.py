@@ -12,11 +12,15 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ctxsync.engine.extraction.words import word_set
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 # A block longer than this is cut at a sentence's end: one parse holds a bounded amount of memory.
 MAX_BLOCK = 4_000
+# A line of more words than these that ends in a colon is a sentence, not the name of what is listed.
+MAX_LEAD = 4
 
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}(?:\s|$)")
@@ -24,7 +28,9 @@ _RULE = re.compile(r"^\s*(?:[-*_=]\s*){3,}$")
 _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+]|\d{1,3}[.)])\s+(?:\[(?P<task>[ xX/-])\]\s+)?")
 _QUOTE = re.compile(r"^\s{0,3}>")
 _TABLE = re.compile(r"^\s*\|.*\|\s*$")
-_LABEL = re.compile(r"^(?P<key>[A-Za-z][A-Za-z _-]{1,28}?)\s?::?(?=\s)\s*(?P<value>\S.*)$", re.DOTALL)
+_LABEL = re.compile(
+    r"^[*_]{0,3}(?P<key>[A-Za-z][A-Za-z _-]{1,28}?)[*_]{0,3}\s?::?[*_]{0,3}(?=\s)\s*(?P<value>\S.*)$", re.DOTALL
+)
 _TRAILER = re.compile(r"^(?:[A-Z][A-Za-z]*(?:-[A-Za-z]+)+|Change-Id|Bug|Fixes|Closes|Refs|See): \S")
 _PREFIX = re.compile(r"^(?:[a-z]+(?:\([^)\n]*\))?!?:|\[[^\]\n]{1,30}\])\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s")
@@ -41,7 +47,7 @@ _INLINE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WORDS = re.compile(r"\w+")
-_POINTERS = frozenset("the this that my our his her their its he she they him them it".split())
+_POINTERS = word_set("the this that my our his her their its he she they him them it")
 _IDENTIFIER = re.compile(r"^[\w@./:+#-]{2,40}$")
 
 
@@ -70,6 +76,7 @@ class Block:
         text: Plain text.
         kind: `paragraph` or `item`.
         label: What stands before the colon of a `Key: value` line; the text is then the value.
+        under: The heading, or the line with a colon, that a list stands under.
         open_task: It is an unticked task: a plan, not a fact.
         implied: Its subject was left out and put in for the parse.
         anchors: Links and code spans, in order.
@@ -78,6 +85,7 @@ class Block:
     text: str = ""
     kind: str = "paragraph"
     label: str = ""
+    under: str = ""
     open_task: bool = False
     implied: bool = False
     anchors: list[Anchor] = field(default_factory=list)
@@ -95,7 +103,7 @@ class Block:
 
     def completed(self, subject: str) -> Block:
         """Return the block with a subject put before its first word, which loses its capital."""
-        block = Block(kind=self.kind, label=self.label, open_task=self.open_task, implied=True)
+        block = Block(kind=self.kind, label=self.label, under=self.under, open_task=self.open_task, implied=True)
         block.add(subject, self._source[0] if self._source else 0, 0)
         shift = len(subject)
         block.text += self.text[:1].lower() + self.text[1:]
@@ -134,16 +142,31 @@ def blocks(
     """
     hidden = sorted([span for span in code if "\n" in text[span[0] : span[1]].strip("\n")] + list(quoted))
     lines: list[tuple[int, int]] = []
-    item = False
+    item, under = False, ""
     for start, end, what in _lines(text, hidden, commit=kind == "commit"):
         if what == "prose" and lines:
             lines.append((start, end))
             continue
         if lines:
-            yield from _cut(_block(text, lines, item=item))
+            block = _block(text, lines, item=item)
+            under = _lead(block, under)
+            yield from _cut(block)
+        if what == "gap" and kind != "commit" and _HEADING.match(text[start:end]):
+            under = text[start:end].strip("#*_: \t")
         lines, item = ([], False) if what == "gap" else ([(start, end)], what == "item")
     if lines:
-        yield from _cut(_block(text, lines, item=item))
+        block = _block(text, lines, item=item)
+        _lead(block, under)
+        yield from _cut(block)
+
+
+def _lead(block: Block, under: str) -> str:
+    """Tell an item what it stands under; return what the next block stands under."""
+    if block.kind == "item" and block.text:
+        block.under = under
+    elif block.text.endswith(":") and len(block.text.split()) <= MAX_LEAD:
+        return block.text.rstrip(": ")
+    return under
 
 
 def _lines(text: str, hidden: Sequence[tuple[int, int]], *, commit: bool) -> Iterator[tuple[int, int, str]]:
@@ -195,9 +218,9 @@ def _block(text: str, lines: Sequence[tuple[int, int]], *, item: bool) -> Block:
     if bullet:
         block.open_task = bullet["task"] in (" ", "/")
         start += bullet.end()
-    label = _LABEL.match(re.sub(r"[*_]", " ", text[start:end]))
+    label = _LABEL.match(text[start:end])
     if item and label and "://" not in label["key"]:
-        block.label = " ".join(label["key"].split())
+        block.label = " ".join(label["key"].replace("*", " ").replace("_", " ").split())
         start += label.start("value")
     for match in _INLINE.finditer(text, start, end):
         _copy(block, text, start, match.start())

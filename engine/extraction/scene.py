@@ -2,56 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import dates
 from ctxsync.engine.extraction.base import Entity, Extraction, Relation
 from ctxsync.engine.extraction.cast import Cast, Thing
-from ctxsync.engine.extraction.changes import changes
+from ctxsync.engine.extraction.changes import changes, outlasts
 from ctxsync.engine.extraction.choosing import FLOOR, HARD, KNOWN, Chooser, Option, choose
 from ctxsync.engine.extraction.grammar import Candidate, candidates, governor, is_subject
 from ctxsync.engine.extraction.lexicon import Match
-from ctxsync.engine.extraction.mentions import STRONG, Found, Mention, mentions
-from ctxsync.engine.extraction.words import is_participle, lemma, third_person
+from ctxsync.engine.extraction.mentions import STRONG, Mention, mentions
+from ctxsync.engine.extraction.telling import LASTING, dates_by_verb, modifies, shown, valid
+from ctxsync.engine.extraction.understanding import Reading, beside, by_verb, listed
+from ctxsync.engine.extraction.votes import vote_name
+from ctxsync.engine.extraction.words import lemma
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ctxsync.engine.extraction.base import Episode, Identity
-    from ctxsync.engine.extraction.dates import Stated
     from ctxsync.engine.extraction.plain import Block
 
 # Confidence of a plain statement between two names, and what lowers it.
+# A name that only a capital at the start of a line tells, good enough behind a label.
+NAMED = 0.7
 BASE, PRONOUN, TOPIC, WEAK, UNDATED_FUTURE, LABEL = 0.9, 0.85, 0.9, 0.8, 0.5, 0.85
 
 _MEETING = frozenset({"meet", "talk", "speak", "have", "visit", "catch"})
-_NOUNS = ("NN", "NNS", "NNP", "NNPS")
-# Classes of what lasts: told in the past tense it is over.
-_LASTING = frozenset(
-    {"employment", "residence", "responsibility", "ownership", "membership", "education", "reporting"}
-    | {"dependency", "datastore", "hosting"}
+
+# Classes that a list under a heading states: what a thing needs, is made of, who has to do with it.
+_LISTED = frozenset(
+    {"dependency", "datastore", "component", "responsibility", "membership", "participation", "work", "reporting"}
 )
-_NEEDS = frozenset({"dependency", "datastore", "hosting"})
 _NO_DATES: tuple[str | None, str | None] = (None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A block as it is understood: its parse, its mentions, the thing at each head token, the dates of each verb."""
-
-    block: Block
-    doc: Any
-    found: Found
-    things: dict[int, Thing]
-    when: dict[int, list[Stated]]
-
-    def at(self, token: int) -> Thing | None:
-        """Return the thing that a token belongs to."""
-        if token in self.things:
-            return self.things[token]
-        mention = self.found.at(token)
-        return None if mention is None else self.things.get(mention.head)
 
 
 class Scene:
@@ -73,14 +57,16 @@ class Scene:
 
     def read(self, block: Block, doc: Any) -> None:
         """Read one block."""
-        stated = [date for date in dates.find(block.text, self._episode.occurred_at) if not _modifies(doc, date)]
-        reading = Reading(block, doc, mentions(doc, block, stated), {}, _dates_by_verb(doc, stated))
+        stated = [date for date in dates.find(block.text, self._episode.occurred_at) if not modifies(doc, date)]
+        reading = Reading(block, doc, mentions(doc, block, stated), {}, dates_by_verb(doc, stated))
         self._recognise(reading)
         if (block.label and self._property(reading)) or block.open_task:
             return
+        if block.under and self._listed(reading):
+            return
         if self.cast.repository is not None:
             self._changes(reading)
-        for group in (*_by_verb(candidates(doc)), *([beside] for beside in _beside(reading))):
+        for group in (*by_verb(candidates(doc)), *([pair] for pair in beside(reading))):
             self._state(group, reading)
 
     def _recognise(self, reading: Reading) -> None:
@@ -106,9 +92,17 @@ class Scene:
         self._define(reading)
         for mention in reading.found.all:
             if mention.kind == "role" or (mention.mine == "my" and mention.head not in things):
-                named = [c.i for c in doc[mention.head].children if c.dep_ == "appos" and c.i in things]
+                role = doc[mention.head]
+                near = [role, *(noun for prep in role.children if prep.dep_ == "prep" for noun in prep.children)]
+                named = [c.i for token in near for c in token.children if c.dep_ == "appos" and c.i in things]
                 if named:
                     things[mention.head] = things[named[0]]
+            elif mention.kind == "noun" and mention.definite and mention.end < len(doc):
+                # "the company Brightwater": one thing, by its kind and its name.
+                beside = reading.found.at(mention.end)
+                if beside is not None and beside.head in things and doc[beside.head].head.i == mention.head:
+                    things[mention.head] = things[beside.head]
+                    things[beside.head].vote(mention.type, mention.votes.get(mention.type, 0.0))
 
     def _define(self, reading: Reading) -> None:
         """Read a note's opening phrase without a verb as what its topic is: `My physiotherapist, at the clinic`."""
@@ -134,7 +128,7 @@ class Scene:
         if self._episode.kind == "commit":
             return self.cast.repository
         topic = self.cast.topic
-        if topic is not None and max(topic.votes.get(kind, 0.0) for kind in ("Organization", "Artifact")) >= HARD:
+        if topic is not None and topic.votes.get("Organization", 0.0) >= HARD:
             return topic
         return self.cast.me if lemma(governor(doc[mention.head]).lower_) in _MEETING else None
 
@@ -156,19 +150,45 @@ class Scene:
         matches = self._chooser.lexicon.property(block.label)
         if not matches or topic is None or len(block.text.split()) > 10:
             return False
-        names = [m for m in reading.found.all if m.kind in ("name", "noun") and m.strength >= STRONG]
-        for thing in (reading.things[m.head] for m in names if m.head in reading.things):
-            fitting = [match for match in matches if self._chooser.fit(match, topic, thing) > 0]
-            if fitting and thing is not topic:
-                self._keep(
-                    Option(_NOTHING, topic, thing, ()),
-                    fitting[0],
-                    block.label.lower(),
-                    reading,
-                    valid=_NO_DATES,
-                    weight=LABEL,
-                )
+        names = [m for m in reading.found.all if m.strength >= (STRONG if m.kind == "noun" else NAMED)]
+        self._give(matches, block.label, [m for m in names if m.kind in ("name", "noun")], reading)
         return bool(names)
+
+    def _listed(self, reading: Reading) -> bool:
+        """Read `- Kafka` under the heading `Depends on`, or behind a line that ends in a colon."""
+        under = reading.block.under
+        matches = [
+            match
+            for match in self._chooser.lexicon.property(under)
+            if match.phrase_class in _LISTED and not (match.phrase_class == "datastore" and under.lower().endswith("s"))
+        ]
+        if (
+            not matches
+            or not all(word.isalpha() for word in under.split())
+            or self.cast.topic is None
+            or reading.block.kind != "item"
+        ):
+            return False
+        if reading.block.label:
+            # An item that has a label of its own: "Kafka: for events".
+            label = Mention(0, 0, -1, reading.block.label, "name", strength=1.0)
+            vote_name(label, label.name.split())
+            if label.name[:1].isupper() or label.technical:
+                reading.things[-1] = self.cast.named(label, reading.block.source(0, 1), subject=False)
+                self._give(matches, reading.block.under, [label], reading)
+            return True
+        names = listed(reading)
+        self._give(matches, reading.block.under, names, reading)
+        return bool(names)
+
+    def _give(self, matches: Sequence[Match], name: str, values: Sequence[Mention], reading: Reading) -> None:
+        """State a property of what the note is about, with each value that fits it."""
+        topic = self.cast.topic
+        for thing in (reading.things[m.head] for m in values if m.head in reading.things):
+            fitting = [match for match in matches if topic is not None and self._chooser.fit(match, topic, thing) > 0]
+            if topic is not None and fitting and thing is not topic:
+                option = Option(_NOTHING, topic, thing, ())
+                self._keep(option, fitting[0], name.lower(), reading, valid=_NO_DATES, weight=LABEL)
 
     def _changes(self, reading: Reading) -> None:
         """Read what a change says its repository depends on: `Switch from requests to httpx`."""
@@ -193,40 +213,24 @@ class Scene:
             candidate = option.candidate
             if match.phrase_class != "contact" and self._is_ours(option, reading):
                 continue
-            if self.cast.repository is not None and not self._lasting(option, match, reading):
+            if self.cast.repository is not None and not outlasts(
+                match, option.left, option.right, self.cast, implied=reading.block.implied
+            ):
                 continue
             meant = replace(match, ends=True) if candidate.ends else match
-            dated = reading.when.get(candidate.verb) or reading.when.get(governor(reading.doc[candidate.verb]).i, [])
+            dated = reading.when.get(candidate.verb, [])
+            if not dated and reading.doc[candidate.verb].tag_.startswith("VB"):
+                dated = reading.when.get(governor(reading.doc[candidate.verb]).i, [])
             weight = BASE * score * candidate.weight * self._doubt(option, reading)
             if candidate.ahead and not dated:
                 weight *= UNDATED_FUTURE
             imperative = reading.block.implied and self.cast.repository is not None
             if meant.ends and candidate.habit and not dated and not imperative:
                 continue
-            over = candidate.past and not meant.ends and meant.phrase_class in _LASTING
-            meant, valid = _valid(meant, dated, over=over)
-            if self._keep(option, meant, _shown(candidate, meant, reading.doc), reading, valid=valid, weight=weight):
-                self._instead(option, meant, reading, valid, weight)
-
-    def _lasting(self, option: Option, match: Match, reading: Reading) -> bool:
-        """Say whether a commit's statement outlasts the commit: most tell what was done to the code, once.
-
-        Of the repository only that it needs a well-known thing is kept, of the commit that it caused something, and of
-        what an imperative speaks of (`Remove X from Y`) that a system's tool changed or one thing took another's place.
-        """
-        ends = (option.left, option.right)
-        other = option.right if option.left in (self.cast.repository, self.cast.commit) else option.left
-        if self.cast.commit in ends:
-            return match.phrase_class == "cause"
-        if match.phrase_class in ("link", "change", "fix", "revert", "mention", "order", "basis"):
-            return False
-        if self.cast.repository in ends or self.cast.me in ends:
-            return match.phrase_class in _NEEDS and bool(other.technical) and option.left is not other
-        if reading.block.implied:
-            return (match.phrase_class in _NEEDS and bool(option.right.technical)) or (
-                match.phrase_class == "succession" and min(thing.strength for thing in ends) >= STRONG
-            )
-        return True
+            over = candidate.past and not meant.ends and meant.phrase_class in LASTING
+            meant, dated_as = valid(meant, dated, over=over)
+            if self._keep(option, meant, shown(candidate, meant, reading.doc), reading, valid=dated_as, weight=weight):
+                self._instead(option, meant, reading, dated_as, weight)
 
     def _is_ours(self, option: Option, reading: Reading) -> bool:
         """Say whether `we` stands for the writer alone: what we have or use is not for one to own."""
@@ -321,102 +325,5 @@ class Scene:
         return result
 
 
-_ONE = {"are": "is", "were": "was", "am": "is"}
 # Stands for the grammar that a `Key: value` line does not have.
 _NOTHING = Candidate(-1, (), -1, -1)
-
-
-def _shown(candidate: Candidate, match: Match, doc: Any) -> str:
-    """Return the phrase that a fact shows: in the third person, a helping `was` only where it turns the meaning."""
-    phrase = candidate.phrases[0]
-    verb = doc[candidate.verb] if candidate.verb >= 0 else None
-    if verb is not None and verb.tag_ in ("VB", "VBP", "VBG"):
-        before, found, after = f" {phrase} ".partition(f" {verb.lower_} ")
-        if found and before.strip() in ("", "no longer"):
-            phrase = f"{before} {third_person(verb.lower_)} {after}"
-            phrase = " ".join(phrase.split())
-    first, _, others = phrase.partition(" ")
-    phrase = f"{_ONE[first]} {others}" if first in _ONE and others else phrase
-    helper, _, rest = phrase.partition(" ")
-    bare = (
-        helper in ("is", "are", "was", "were") and is_participle(rest.partition(" ")[0]) and not phrase.endswith(" by")
-    )
-    return rest if bare and match.direction == 1 else phrase
-
-
-def _beside(reading: Reading) -> Iterator[Candidate]:
-    """Yield what names side by side say: `Acme CEO Priya Raman`, `Acme's CEO Priya Raman`, `Lisbon, Portugal`."""
-    doc, found = reading.doc, reading.found
-    for index, mention in enumerate(found.all):
-        if mention.roles and mention.owner >= 0:
-            yield Candidate(mention.head, (f"is {mention.roles[0]} of",), mention.owner, mention.head, 0.95)
-        if index == 0:
-            continue
-        before = found.all[index - 1]
-        comma = before.end + 1 == mention.start and doc[before.end].text == ","
-        if comma and _is_place(reading, before) and _is_place(reading, mention):
-            following = doc[mention.end].lower_ if mention.end < len(doc) else ""
-            after = found.all[index + 1] if index + 1 < len(found.all) else None
-            listed = following in ("and", "or", "&") or (
-                following == "," and after is not None and after.start == mention.end + 1 and _is_place(reading, after)
-            )
-            if not listed and (index < 2 or found.all[index - 2].end + 1 != before.start):
-                yield Candidate(before.head, ("is located in",), mention.head, before.head, 0.9)
-
-
-def _is_place(reading: Reading, mention: Mention) -> bool:
-    thing = reading.things.get(mention.head)
-    return mention.kind == "name" and thing is not None and thing.type == "Place"
-
-
-def _by_verb(found: Iterator[Candidate]) -> Iterator[list[Candidate]]:
-    """Group candidates of one verb: `moved from A to B` speaks of one relation."""
-    group: list[Candidate] = []
-    for candidate in found:
-        if group and candidate.verb != group[0].verb:
-            yield group
-            group = []
-        group.append(candidate)
-    if group:
-        yield group
-
-
-def _dates_by_verb(doc: Any, stated: Sequence[Stated]) -> dict[int, list[Stated]]:
-    """Return the dates that belong to each verb; a verb joined to one by `and` shares its date."""
-    found: dict[int, list[Stated]] = {}
-    for date in stated:
-        span = doc.char_span(date.start, date.end, alignment_mode="expand")
-        if span is not None and len(span):
-            found.setdefault(governor(span.root).i, []).append(date)
-    for token in doc:
-        joined = token.dep_ == "conj" and token.tag_.startswith("VB")
-        if joined and token.i not in found and token.head.i in found:
-            own = any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
-            found.update({} if own else {token.i: found[token.head.i]})
-    return found
-
-
-def _modifies(doc: Any, date: Stated) -> bool:
-    """Say whether a date only tells one thing from another: `the March outage`."""
-    span = doc.char_span(date.start, date.end, alignment_mode="expand")
-    if span is None or len(span) == 0:
-        return True
-    root = span.root
-    return root.dep_ in ("compound", "nmod", "amod") and root.head.i == span.end and root.head.tag_ in _NOUNS
-
-
-def _valid(match: Match, stated: Sequence[Stated], *, over: bool) -> tuple[Match, tuple[str | None, str | None]]:
-    """Return the match, turned into an end where the dates or the tense say so, with (valid_from, valid_to)."""
-    start = end = None
-    for date in stated:
-        if date.role == "to" or match.ends:
-            end = end or date.value
-        else:
-            start = start or date.value
-    if over and start and not end:
-        # "lived there in 2019": in that time, no word of any other.
-        end = start if all(date.role == "at" for date in stated) else None
-    passed = end is not None and start is None and not any(date.ahead for date in stated)
-    if passed or (over and not stated):
-        match = replace(match, ends=True)
-    return match, (start, end)

@@ -74,11 +74,16 @@ def vote_name(mention: Mention, words: Sequence[str], *, code: bool = False) -> 
         _add(votes, "Event", 0.9)
     elif last in g.HEADS:
         _add(votes, g.HEADS[last], 0.8)
+    elif last in g.CONCEPT_SUFFIXES:
+        _add(votes, "Concept", 0.9)
     if not capital:
         return
     if first in g.TITLES and len(words) > 1:
         _add(votes, "Person", 1.0)
-    if name in g.PLACES:
+    if name in g.PLACES and name in g.GIVEN_NAMES:
+        _add(votes, "Place", 0.5)
+        _add(votes, "Person", 0.5)
+    elif name in g.PLACES:
         _add(votes, "Place", 0.9)
     elif first in g.GIVEN_NAMES and len(words) <= 3 and last not in g.HEADS and last not in g.ORGANIZATION_SUFFIXES:
         _add(votes, "Person", 0.8)
