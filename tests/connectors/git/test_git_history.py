@@ -199,6 +199,20 @@ def test_rebased_commits_are_replaced_one_by_one(repo: Repo, reader: Reader) -> 
     assert reader.commits() == repo.all()
 
 
+def test_rebased_commits_of_one_second_are_told_apart_by_their_subjects(repo: Repo, reader: Reader) -> None:
+    repo.commit("Base")
+    repo.git("checkout", "-q", "-b", "topic")
+    same = "@1700000500 +0000"
+    olds = [repo.commit(f"Topic {n}", f"t{n}.txt", GIT_AUTHOR_DATE=same) for n in range(3)]
+    repo.git("checkout", "-q", "main")
+    repo.commit("Main moves on", "m.txt")
+    reader.read()
+    repo.git("rebase", "-q", "main", "topic", GIT_AUTHOR_DATE="", GIT_COMMITTER_DATE="1800000000 +0000")
+    news = repo.git("rev-list", "--reverse", "main..topic").split()
+    reader.read()
+    assert [reader.replaced[f"commit:{old}"].by for old in olds] == [f"commit:{new}" for new in news]
+
+
 def test_a_commit_that_is_reset_away_is_unsighted_and_sighted_again_when_it_returns(repo: Repo, reader: Reader) -> None:
     repo.commit("Stays")
     gone = repo.commit("Goes")

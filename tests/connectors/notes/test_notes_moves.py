@@ -386,6 +386,7 @@ def test_a_hard_link_is_a_document_of_its_own(vault: Vault) -> None:
     os.link(vault.root / "a.md", vault.root / "b.md")
     vault.pull()
     assert len(set(vault.held.values())) == 2
+    assert vault.pull() == []
     a = vault.held["a.md"]
     (vault.root / "b.md").unlink()
     vault.pull()

@@ -294,7 +294,7 @@ def test_a_backtick_that_never_closes_hides_nothing(read: Read) -> None:
 
 def test_tags(read: Read) -> None:
     section = read(
-        "#one #nested/tag #one #One (#two) #2024 #y2024 a#no #über-tag, #t! ## x #-#- \\#no http://x/#no #[[two words]] #日本 #a/b/"
+        "#one #nested/tag #one #One (#two) #2024 #y2024 a#no #über-tag, #t! ## x #-#- \\#no http://x/#no #[[two words]] #日本\uff0c東京 #a/b/"
     ).sections[0]
     assert section.tags == ("one", "nested/tag", "two", "y2024", "über-tag", "t", "-", "two words", "日本", "a/b")
 
