@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import MISSING, dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.errors import ConfigError
+from ctxsync.home import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from pathlib import Path
 
     from ctxsync.home import Home
 
@@ -174,6 +175,8 @@ def load_config(home: Home) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
+        if path.is_symlink():
+            raise ConfigError(f"{path} is a link to nothing.", remedy="Correct the link, or remove it.") from None
         return Config()
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.", remedy="Run `ctxsync doctor`.") from error
@@ -196,6 +199,8 @@ def parse(text: str, origin: str = "config.toml") -> Config:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{origin} is not valid TOML: {error}.", remedy="Correct that line.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{origin} is nested too deeply.", remedy="Correct it there.") from error
     reading = _Reading(text, origin)
     reading.refuse_secrets(data)
     for key in data:
@@ -300,8 +305,8 @@ class _Reading:
                 self.refuse(f'"{source.name}" cannot name a source: {name_rule()}', (*path, "name"))
             if any(other.name == source.name for other in found):
                 self.refuse(f'two sources are named "{source.name}"', (*path, "name"))
-            location = Path(source.path).expanduser()
-            if not location.is_absolute():
+            location = expanded(source.path)
+            if not location.is_absolute() or "\0" in str(location):
                 self.refuse(f'"path" in {label} must be absolute or begin with ~', (*path, "path"))
             found.append(
                 SourceConfig(

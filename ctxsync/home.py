@@ -116,13 +116,32 @@ def resolve(option: str | os.PathLike[str] | None = None) -> Home:
 
     Args:
         option: The value of `--home`; None or empty when it was not given.
+
+    Raises:
+        ConfigError: Its name is not UTF-8.
     """
     chosen = os.fspath(option) if option else os.environ.get("CTXSYNC_HOME", "")
     if chosen:
-        return Home(Path(chosen).expanduser().absolute())
+        path = expanded(chosen).absolute()
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            # SQLite opens files by UTF-8 names alone.
+            raise ConfigError("The name of the home is not UTF-8.", remedy="Choose another --home.") from None
+        return Home(path)
     import platformdirs
 
     return Home(platformdirs.user_data_path("ctxsync", appauthor=False))
+
+
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Return a path with a leading `~` expanded; one that names no user stays as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises
+
+
+def real(path: Path) -> Path:
+    """Return where a path leads, links followed; one that leads round in a circle stays as it is."""
+    return Path(os.path.realpath(path))
 
 
 def write_private(path: Path, text: str) -> None:

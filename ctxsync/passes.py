@@ -11,6 +11,7 @@ from ctxsync import runs, spool
 from ctxsync.config import RESERVED_NAMES
 from ctxsync.engine.graph.store import translated
 from ctxsync.errors import ConfigError, GraphError, GraphStale, StoreCorrupt, StoreMissing, UsageError
+from ctxsync.home import real
 from ctxsync.sync import (
     WHOLE_SOURCE,
     SourceReport,
@@ -54,7 +55,7 @@ def connect(app: App, source: SourceConfig, request: SyncRequest, now: int) -> C
             f'No connector for sources of type "{source.type}" is installed.', remedy="Reinstall ctxsync."
         )
     settings = source.settings()
-    root, home = source.path.resolve(), app.home.path.resolve()
+    root, home = real(source.path), real(app.home.path)
     if root in home.parents:
         settings["exclude"] = [*settings["exclude"], f"/{home.relative_to(root).as_posix()}/**"]
     connector: Connector = found[0].load()(source.name, settings, options_for(app.config, source.name, request, now))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +18,11 @@ from ctxsync.config import (
     name_rule,
 )
 from ctxsync.errors import ConfigError, UsageError
-from ctxsync.home import write_private
+from ctxsync.home import expanded, real, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from pathlib import Path
 
     from ctxsync.home import Home
 
@@ -68,7 +68,7 @@ def add(
     other = {used: was for used, was in former.items() if was != kind}
     if name in other:
         raise UsageError(f'"{name}" was a {other[name]} source before.', remedy="Choose another --name.")
-    path = Path(location).expanduser().absolute()
+    path = expanded(location).absolute()
     _check_place(home, config, kind, path)
     chosen = _choose_name([*(source.name for source in config.sources), *other], name, path)
     source = SourceConfig(chosen, kind, path, tuple(include), tuple(exclude), trust or DEFAULT_TRUST[kind])
@@ -127,14 +127,14 @@ def _check_place(home: Home, config: Config, kind: str, path: Path) -> None:
             f"{path} is a Git repository without notes (.md, .txt, .org).",
             remedy=f"Run `ctxsync source add git {path}`.",
         )
-    real, home_real = path.resolve(), home.path.resolve()
-    if real == home_real or home_real in real.parents:
+    place, home_place = real(path), real(home.path)
+    if place == home_place or home_place in place.parents:
         raise UsageError(
             f"{path} lies in ctxsync's own home {home.path}; it never reads its own output.",
             remedy="Move the folder elsewhere, or choose another --home.",
         )
     for other in config.sources:
-        if other.type == kind and other.path.resolve() == real:
+        if other.type == kind and real(other.path) == place:
             raise UsageError(f'{path} is already the source "{other.name}".', remedy="Run `ctxsync sync`.")
 
 
