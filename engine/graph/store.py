@@ -108,7 +108,8 @@ class Graph:
         if layout != LAYOUT:
             if isinstance(layout, int) and layout > LAYOUT:
                 raise StoreTooNew(
-                    f"The graph at {self.path} was written by a newer ctxsync.", remedy="Upgrade ctxsync."
+                    f"The graph at {self.path} was written by a newer ctxsync.",
+                    remedy="Run `pip install --upgrade ctxsync`, or `ctxsync rebuild` to go on with this one.",
                 )
             raise GraphStale(f"The graph at {self.path} has another layout.", remedy=REBUILD)
         self.log_id = self.db.execute(META, ("log_id",)).get
