@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ctxsync.engine.extraction.gazetteer import GENERIC, HEADS
 from ctxsync.engine.extraction.lexicon import EXACT, REPAIRED, Lexicon, Match
 from ctxsync.engine.extraction.mentions import STRONG
 from ctxsync.engine.extraction.words import SURE, lemma
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Under this a statement is more often wrong than right and is not kept (measured in evaluation/).
 FLOOR = 0.35
+# Nouns that alone tell what they stand for (`disk`, `server`), unlike `file` or `page`.
+TELLING = frozenset(HEADS) - GENERIC
 # Votes from here on are evidence that a statement cannot turn.
 HARD = 0.6
 # Votes that a model's label makes with a preposition that fits, or a list of names alone.
@@ -169,6 +172,10 @@ def _kind(match: Match, phrase: str, left: Thing, right: Thing) -> float:
 def _allowed(match: Match, left: Thing, right: Thing) -> bool:
     """Say whether both ends are known enough for the class."""
     weak = sum(thing.strength < KNOWN for thing in (left, right))
+    if match.phrase_class == "cause" and not all(_tells(thing) for thing in (left, right)):
+        return False
+    if match.phrase == "has" and (right if match.direction == 1 else left).votes.get("Person", 0.0) < HARD:
+        return False
     named = any(thing.kind == "name" or thing.strength >= STRONG for thing in (left, right))
     if weak == 0 and not named and min(left.strength, right.strength) < DEFINITE:
         return False
@@ -179,6 +186,11 @@ def _allowed(match: Match, left: Thing, right: Thing) -> bool:
     if match.phrase in ("has", "includes", "contains", "consists of") or match.phrase_class in _BOTH_NAMED:
         return min(left.strength, right.strength) >= STRONG
     return True
+
+
+def _tells(thing: Thing) -> bool:
+    """Say whether a thing tells what it is, by name, by its kind of event or by more than one word."""
+    return thing.strength >= KNOWN or thing.type == "Event" or " " in thing.name or thing.name.lower() in TELLING
 
 
 def _done_once(phrase: str) -> bool:

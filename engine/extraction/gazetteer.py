@@ -163,6 +163,12 @@ EMPTY = word_set("""thing things way ways lot lots bit kind sort part parts time
     data work stuff issue issues problem problems question questions answer answers change changes result results use order
     course matter moment while sake line lines item items name names word words others other another this that it favour
     favor charge step steps level type types set list text note notes link code total behalf terms front addition life""")
+# Nouns of things that every text has its own of: alone they name nothing that another text could mean.
+GENERIC = word_set("""file page table value build commit usage location option field user code document image folder directory function class
+    method variable argument parameter string list error warning message window menu button command approach product tool
+    feature plugin process website site app application library package version interface system module component key
+    password format concept resource setting content action element box group section view link template form script
+    device machine computer model config configuration query node layer chapter column row log branch release patch""")
 VAGUE = word_set("""new same other several various many much more most few some whole entire big small large little great good nice bad
     first second third last next latest current previous recent former early late only main own such certain different
     similar important possible real actual full two three four five six seven eight nine ten one every each both another

@@ -22,6 +22,8 @@ _NOUN_TAGS = ("NN", "NNS", "NNP", "NNPS", "PRP", "CD", "FW", "NNPS")
 _OBJECTS = ("dobj", "attr", "oprd")
 
 _REPLACE = frozenset({"replace", "swap", "substitute", "exchange"})
+# Of these an order tells where the object is from then on: `migrate the ledger to Postgres`.
+_MOVING = word_set("""move migrate switch port relocate deploy host store rename hand""")
 _INHERIT = frozenset({"take", "inherit", "buy", "acquire", "get", "adopt", "purchase"})
 
 
@@ -144,7 +146,7 @@ def conjuncts(token: Any) -> list[Any]:
 def prepositions(token: Any) -> Iterator[tuple[str, Any]]:
     """Yield (words, noun) for what hangs on a token by prepositions: `out of` X, `in favour of` Y, `from` A `to` B."""
     for child in token.children:
-        if child.dep_ not in ("prep", "agent", "dative") or child.tag_ in _NOUN_TAGS:
+        if child.dep_ not in ("prep", "agent", "dative") or child.tag_ in _NOUN_TAGS or child.tag_ == "VBG":
             continue
         if child.i and child.doc[child.i - 1].lower_ in ("instead", "rather", "not"):
             continue
@@ -190,6 +192,9 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
     )
     if passive and not w.is_participle(verb.lower_):
         # The parser took an imperative's object for a subject ("remove check from tests").
+        return
+    if subjects and verb.i and verb.doc[verb.i - 1].text in (":", "→"):
+        # "Sync: use the plugin": what stands before a colon does nothing.
         return
     habit = verb.tag_ in ("VBZ", "VBP", "VB") and not passive and not stopped and not ahead
     if verb.dep_ == "conj" and verb.tag_ == "VBN" and not any(c.dep_ in ("aux", "auxpass") for c in children):
@@ -241,7 +246,10 @@ def _of_verb(verb: Any) -> Iterator[Candidate]:
         inner = preps + [pair for pair in prepositions(noun) if pair not in preps]
         for text, other in inner:
             yield from (candidate(left, other.i, f"{words} {noun.lower_} {text}", via=noun.i) for left in subjects)
-            yield candidate(noun.i, other.i, f"{before}was {verb.lower_}{particle} {text}", strict=True)
+            base = w.lemma(verb.lower_)
+            if verb.tag_ in ("VBD", "VBN") or base in _MOVING:
+                done = verb.lower_ if verb.tag_ in ("VBD", "VBN") else base + ("d" if base.endswith("e") else "ed")
+                yield candidate(noun.i, other.i, f"{before}was {done}{particle} {text}", strict=True)
             if text == "from" and w.lemma(verb.lower_) in _INHERIT:
                 yield candidate(other.i, noun.i, words, ends=True)
     if not subjects and passive and verb.dep_ == "acl":

@@ -156,6 +156,8 @@ class Lexicon:
         passive = "be" in key
         verb = next((word for word in key if word not in w.LIGHT), "")
         near: list[Match] = []
+        if verb in w.OF_IDIOMS and (passive or verb != "give"):
+            return near
         for known, match in self._by_verb.get(verb, ()):
             if ("be" in known) != passive or next(word for word in known if word not in w.LIGHT) != verb:
                 continue

@@ -246,7 +246,8 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
         known = mention.definite or mention.owner >= 0 or bool(mention.mine)
         if 0 < mention.strength < 0.6 and any(is_technical(word) for word in words[:-1]):
             mention.strength = 0.6
-        if mention.definite and doc[last].tag_ in ("NN", "NNP") and mention.strength > 0:
+        generic = len(words) == 1 and lemma(words[0].lower()) in g.GENERIC
+        if mention.definite and doc[last].tag_ in ("NN", "NNP") and mention.strength > 0 and not generic:
             mention.strength = max(mention.strength, 0.7 if mention.strength >= 0.6 else 0.6)
         if mention.strength >= 0.5 and (counted or mention.indefinite):
             mention.strength = 0.4
@@ -355,6 +356,8 @@ def _weigh_noun(mention: Mention, words: Sequence[str]) -> None:
         mention.kind, mention.strength = "role", 0.0
     elif head in g.EMPTY or base in g.EMPTY or not any(char.isalpha() for char in head) or len(head) < 2:
         mention.strength = 0.0
+    elif len(words) == 1 and base in g.GENERIC:
+        mention.strength = 0.4
     elif base in g.HEADS:
         mention.strength = STRONG if len(words) > 1 else 0.6
     else:

@@ -83,6 +83,8 @@ PREPOSITIONS = word_set("""about above across after against along among around a
     without""")
 # Words that carry no meaning of their own in a phrase: a match never rests on them alone.
 LIGHT = PREPOSITIONS | frozenset({"be", "have", "do", "get", "take", "go"})
+# Verbs that mean nothing without their idiom: `gave rise to` says nothing of `was given by`.
+OF_IDIOMS = frozenset({"give", "bring", "take", "come", "make", "set", "put", "let", "get", "go", "keep", "be", "have"})
 NOT_VERBS = frozenset(
     {"building", "meeting", "king", "thing", "ring", "spring", "string", "during", "being", "evening"}
 )

@@ -112,6 +112,111 @@ def test_a_commit_without_a_subject_speaks_of_its_repository(reads: Reads) -> No
     assert reads.facts("Use Kafka for events", **commit) == ["tides depends_on Kafka"]
 
 
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("The Tide API depends on Redis for its cache and on the Ingest Service for fresh readings.",
+         ["Tide API depends_on Ingest Service", "Tide API depends_on Redis"]),
+        ("The gateway works with Kafka, Postgres and Redis.",
+         ["gateway related_to Kafka", "gateway related_to Postgres", "gateway related_to Redis"]),
+        ("Jonas lives in Lisbon and works at Casa Verde.", ["Jonas located_at Lisbon", "Jonas part_of Casa Verde"]),
+        ("Alice and Bob work at Acme.", ["Alice part_of Acme", "Bob part_of Acme"]),
+        ("Nadia, who runs the ingest service, lives in Porto.",
+         ["Nadia located_at Porto", "ingest service owned_by Nadia"]),
+        ("The billing service, which Tom maintains, depends on Stripe.",
+         ["billing service depends_on Stripe", "billing service owned_by Tom"]),
+        ("Maya Lindqvist, head of search at Brightwater, moved to Oslo.",
+         ["Maya Lindqvist located_at Oslo", "Maya Lindqvist part_of Brightwater"]),
+        ("The CEO of Acme, Tom Berg, lives in Oslo.", ["Tom Berg located_at Oslo", "Tom Berg part_of Acme"]),
+        ("The company Brightwater acquired Tidepool.", ["Tidepool owned_by Brightwater"]),
+        ("Acme's database is Postgres.", ["Acme depends_on Postgres"]),
+        ("Jonas Weber's manager is Carla Ruiz.", ["Jonas Weber part_of Carla Ruiz"]),
+        ("Tom Berg, CEO of Acme, founded Fennel Labs in 2012.",
+         ["Fennel Labs owned_by Tom Berg from 2012", "Tom Berg part_of Acme"]),
+    ],
+)  # fmt: skip
+def test_joined_ends_asides_and_possessors_are_read(reads: Reads, text: str, facts: list[str]) -> None:
+    assert reads.facts(text) == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Open the Importer plugin using the Command palette.",
+        "You can open Grafana using Firefox.",
+        "Click the gateway to choose Postgres.",
+        "GitHub supports signed commits.",
+        "The reader removes duplicate links from Postgres.",
+        "It strives for speed without breaking Kafka.",
+        "Avoid using Redis.",
+        "The files depend on the settings.",
+        "A file called config is in the folder.",
+        "The map stores its data locally, not in Postgres.",
+        "Directed acyclic graph (DAG)",
+    ],
+)
+def test_instructions_habits_and_things_without_a_name_are_no_facts(reads: Reads, text: str) -> None:
+    assert reads.facts(text, title="Orchard") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("## Depends on\n\n- Kafka\n- the [[Ingest Service]] (for readings)",
+         ["Tide API depends_on Ingest Service", "Tide API depends_on Kafka"]),
+        ("Depends on:\n- Kafka and Postgres", ["Tide API depends_on Kafka", "Tide API depends_on Postgres"]),
+        ("## Dependencies\n- Kafka: for events", ["Tide API depends_on Kafka"]),
+        ("Depends on: Kafka, Postgres", ["Tide API depends_on Kafka", "Tide API depends_on Postgres"]),
+        ("**Owner**: Priya Raman", ["Tide API owned_by Priya Raman"]),
+        ("- **Team:** [[Search Team]]", ["Tide API owned_by Search Team"]),
+        ("Left: Kafka\n\n## `date()`\n- Tom Berg", []),
+    ],
+)  # fmt: skip
+def test_lists_under_a_heading_and_labels_speak_of_the_note(reads: Reads, text: str, facts: list[str]) -> None:
+    assert reads.facts(text, title="Tide API") == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Switch from requests to httpx", ["tides depends_on httpx", "tides depends_on requests ended"]),
+        ("Bump httpcore from 0.17.1 to 0.18.0", ["tides depends_on httpcore"]),
+        ("build: migrate from setuptools to hatch", ["tides depends_on hatch", "tides depends_on setuptools ended"]),
+        ("Drop Python 3.6 support", ["tides depends_on Python 3.6 ended"]),
+        ("Remove the chardet dependency", ["tides depends_on chardet ended"]),
+        ("Use URLMatcher for proxy lookups", []),
+        ("Use public API", []),
+        ("Remove unused imports", []),
+        ("Fix the TypeError in parse_url", []),
+        ("Move helpers from utils.py to models.py", []),
+        ("Drop RedirectLoop exception", []),
+    ],
+)
+def test_of_a_change_only_what_the_repository_depends_on_lasts(reads: Reads, text: str, facts: list[str]) -> None:
+    commit = {"kind": "commit", "item": "commit:a", "title": "x", "attributes": {"repository": "tides"}}
+    assert reads.facts(text, **commit) == facts
+
+
+def test_phrases_read_in_the_third_person(reads: Reads) -> None:
+    found = reads.extract("Alice and Bob work at Acme. We use Kafka. The dashboard is hosted on Heroku.", title="Acme Team")
+    assert {r.phrase for r in found.relations if r.tier} == {"works at", "uses", "is hosted on"}
+
+
+def test_names_are_words_that_can_name(reads: Reads) -> None:
+    text = (
+        "Open Obsidian at 14:30 PM. The build of `c68cad97273c` took 40 MB, `true` or `for`. It runs `kafka-python` "
+        "with the $x_1$ of the “Heron”."
+    )
+    names = {entity.name for entity in reads.extract(text).entities}
+    assert {"Obsidian", "kafka-python", "Heron"} <= names
+    assert not names & {"Open Obsidian", "14:30 PM", "c68cad97273c", "MB", "true", "for", "x_1"}
+
+
+def test_a_link_whose_words_are_not_the_notes_only_leads_on(reads: Reads) -> None:
+    assert reads.facts("The archive depends on your [[Pricing|Sync tier]].") == []
+    assert reads.facts("Nadia works at [[Acme Corp|the firm]].") == ["Nadia part_of Acme Corp"]
+
+
 def test_every_quote_and_span_is_cut_from_the_text_itself(reads: Reads) -> None:
     text = (
         "# Team\n\n**Nadia Okoro** works at [[Companies/Acme|Acme]]\nsince *March 2024*. She leads the `ingest-api`.\n"
