@@ -65,7 +65,7 @@ def _to_event(source: str, change: Change, now: int) -> NewEvent:
             said = max((section.occurred_at for section in item.sections), default=now)
             return NewEvent(source, item.id, observed(item, place), said)
         case base.Sighted(item_id, place):
-            return NewEvent(source, item_id, model.ItemSighted.model_construct(item=item_id, place=place), now)
+            return NewEvent(source, item_id, model.ItemSighted.unchecked(item=item_id, place=place), now)
         case base.Unsighted(item_id, place, reason):
             return NewEvent(source, item_id, model.ItemUnsighted(item=item_id, place=place, reason=reason), now)
         case base.Moved(item_id, place, to):
@@ -89,7 +89,7 @@ def observed(item: Item, place: str) -> model.ItemObserved:
         TypeError: Something in it is not JSON, or not text.
     """
     episodes = [episode_id(item.id, section) for section in item.sections]
-    return model.ItemObserved.model_construct(
+    return model.ItemObserved.unchecked(
         item=item.id,
         kind=item.kind,
         place=place,

@@ -100,13 +100,13 @@ class SourceReport:
         self.unchanged += batch.unchanged
         for kind, number in sorted(batch.skipped.items()):
             self.skipped[kind] = self.skipped.get(kind, 0) + number
-        for change in batch.changes:
-            if isinstance(change, Observed):
-                self.observed += 1
-                self.sections += len(change.item.sections)
-            self.retracted += isinstance(change, Unsighted)
-            self.moved += isinstance(change, Moved)
-            self.quarantined += isinstance(change, Quarantined)
+        observed = [change for change in batch.changes if isinstance(change, Observed)]
+        self.observed += len(observed)
+        self.sections += sum(len(change.item.sections) for change in observed)
+        kinds = list(map(type, batch.changes))
+        self.retracted += kinds.count(Unsighted)
+        self.moved += kinds.count(Moved)
+        self.quarantined += kinds.count(Quarantined)
 
     def pause(self, stream: str, error: CtxsyncError) -> None:
         """Note that a stream waits."""
@@ -135,7 +135,7 @@ class SourceReport:
 def known_sources(store: EventStore) -> dict[str, dict[str, Any]]:
     """Return what the log last said of each source (see `SourceConfigured`), by name; removed ones included."""
     found = {}
-    for subject, key, value in store.states(RUNNER, "settings"):
+    for subject, key, value in store.states(RUNNER, "settings", subjects="source:"):
         if key == "settings":
             found[subject.removeprefix("source:")] = json.loads(value)
     return found
@@ -210,9 +210,6 @@ def read_source(
     """
     from ctxsync.changes import to_events
 
-    def is_quarantined(place: str) -> bool:
-        return bool(store.state(connector.name, f"place:{place}", "quarantine"))
-
     started = time.monotonic()
     try:
         streams = list(_guarded(lambda: iter(connector.discover())))
@@ -224,7 +221,8 @@ def read_source(
     for stream in streams:
         try:
             for batch, old in _batches(connector, stream, store.cursor(connector.name, stream.name)):
-                events = list(to_events(connector.name, batch.changes, now, is_quarantined))
+                held = _quarantined(store, connector.name)
+                events = list(to_events(connector.name, batch.changes, now, held.__contains__))
                 patch = {**dict.fromkeys(old), **batch.cursor}
                 if events or patch:
                     store.append(events, cursors={(connector.name, stream.name): patch})
@@ -236,6 +234,12 @@ def read_source(
             _resume(store, connector.name, stream.name, now)
         finally:
             report.seconds = time.monotonic() - started
+
+
+def _quarantined(store: EventStore, source: str) -> set[str]:
+    """Return the places of a source that the log holds in quarantine."""
+    states = store.states(source, "quarantine", subjects="place:")
+    return {subject.removeprefix("place:") for subject, _, why in states if why}
 
 
 def preview_source(

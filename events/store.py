@@ -41,7 +41,8 @@ SELECT_HASH: Final = "SELECT hash FROM event WHERE position = ?"
 SELECT_RECORDED_AT: Final = "SELECT recorded_at FROM event WHERE position = ?"
 SELECT_VALUE: Final = "SELECT value FROM state WHERE source = ? AND subject = ? AND key = ?"
 SELECT_VALUES: Final = """
-SELECT subject, key, value FROM state WHERE source = ? AND key >= ? AND key < ? ORDER BY subject, key
+SELECT subject, key, value FROM state
+WHERE source = ?1 AND subject >= ?2 AND subject < ?2 || ?4 AND key >= ?3 AND key < ?3 || ?4 ORDER BY subject, key
 """
 
 NO_CURSORS: Final[Mapping[tuple[str, str], Mapping[str, Json]]] = MappingProxyType({})
@@ -203,10 +204,13 @@ class EventStore:
             found: str | None = self.db.execute(SELECT_VALUE, (source, subject, key)).get
             return found
 
-    def states(self, source: str, prefix: str = "") -> list[tuple[str, str, str]]:
-        """Return (subject, key, value) of a source for every key that starts with `prefix`, sorted."""
+    def states(self, source: str, prefix: str = "", *, subjects: str = "") -> list[tuple[str, str, str]]:
+        """Return (subject, key, value) of a source for every key that starts with `prefix`, sorted.
+
+        `subjects` is how their subjects start: without it, all states of the source are looked through.
+        """
         with translated(self.path):
-            return list(self.db.execute(SELECT_VALUES, (source, prefix, f"{prefix}\U0010ffff")))
+            return list(self.db.execute(SELECT_VALUES, (source, subjects, prefix, "\U0010ffff")))
 
     def cursor(self, source: str, stream: str) -> dict[str, Json]:
         """Return where the reading of a stream stands; empty before its first patch."""

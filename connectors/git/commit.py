@@ -71,7 +71,7 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
     charset = _charset(raw) if raw else ""
 
     def text(field: str) -> str:
-        if record.is_clean or field.isascii():
+        if field.isascii():
             return field
         data = field.encode("utf-8", "surrogateescape")
         for name in ("utf-8", charset) if charset else ("utf-8",):
@@ -85,8 +85,10 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
     by, by_email, by_time = _ident(
         record.committer_name, record.committer_email, record.committer_time, committer_raw, flags
     )
-    author, committer = person(text(name), text(email)), person(text(by), text(by_email))
-    message = text(record.message)
+    message = record.message
+    if not record.is_clean:
+        name, email, by, by_email, message = map(text, (name, email, by, by_email, message))
+    author, committer = person(name, email), person(by, by_email)
     if "\r" in message:
         message = message.replace("\r\n", "\n").replace("\r", "\n")
     latest = context.now or _LATEST
@@ -182,10 +184,13 @@ def _files(record: Record, context: Context, flags: set[str]) -> dict[str, Json]
         return {"files": [], "file_count": 0}
     files: list[Json] = []
     count = 0
+    plain = record.files.isascii()
     parts = iter(record.files.split("\0")) if record.files else iter(())
     for status in parts:
         old = next(parts) if status[0] in "RC" else ""
-        path = _path(next(parts), flags)
+        path = next(parts)
+        if not plain:
+            path = _path(path, flags)
         if context.wanted is not None and not context.wanted(path):
             continue
         count += 1

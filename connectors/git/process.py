@@ -6,6 +6,8 @@ with everything switched off that a repository's own configuration could make gi
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
 import tempfile
@@ -83,6 +85,7 @@ class Repository:
             lines.seek(0)
             running = _start(self.path, arguments, lines)
             complaints = _Complaints(running.stderr)
+            _widen(running.stdout)
             finished = False
             try:
                 while chunk := os.read(running.stdout.fileno(), CHUNK):
@@ -102,6 +105,14 @@ class Repository:
     def output(self, *arguments: str, stdin: Iterable[str] = (), warnings: list[str] | None = None) -> bytes:
         """Run git and return all of its output; raises as `stream`."""
         return b"".join(self.stream(*arguments, stdin=stdin, warnings=warnings))
+
+
+def _widen(pipe: BinaryIO) -> None:
+    """Let git run ahead by whole chunks while one is worked on; where the pipe stays small, it only waits more."""
+    set_size = getattr(fcntl, "F_SETPIPE_SZ", None)
+    if set_size is not None:
+        with contextlib.suppress(OSError):  # over the system's limit for this user
+            fcntl.fcntl(pipe.fileno(), set_size, 4 * CHUNK)
 
 
 class _Complaints:
