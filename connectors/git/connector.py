@@ -130,7 +130,7 @@ class _Reading:
         self._options = options
         self._size = size
         self._called = stream.source if stream.name == "." else f"{stream.source}/{stream.name}"
-        self._context = Context(self._called, options.now, now.shallow, wanted)
+        self._context = Context(now.name, options.now, now.shallow, wanted)
 
     def mailmap(self) -> Iterator[Batch]:
         """Observe HEAD's mailmap when it is another one than last time."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 REFS = ("refs/heads", "refs/tags", "refs/remotes")
 _BROKEN = re.compile(r"ignoring broken ref (\S+)")
 _ID = re.compile(r"[0-9a-f]{40,64}")
+_LAST_PART = re.compile(r"[/\\:]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,14 @@ class Snapshot:
         shallow: Ids of the commits whose parents a shallow clone left out.
         mailmap: Id of HEAD's `.mailmap`; empty when there is none.
         broken: What a broken ref is called, and what is wrong with it.
+        name: What the repository is called, the same in every clone of it: see `_name`.
     """
 
     tips: frozenset[str]
     shallow: frozenset[str] = frozenset()
     mailmap: str = ""
     broken: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
 
     def state(self) -> str:
         """Return what changes when anything here does."""
@@ -53,7 +56,7 @@ def snapshot(repository: Repository) -> Snapshot:
         AuthError: git refuses it.
         Unavailable: it is missing, or no repository.
     """
-    shallow = _shallow(repository)
+    shallow, folder = _layout(repository)
     warnings: list[str] = []
     named = _named(repository, warnings)
     ids = sorted(set(named.values()))
@@ -75,6 +78,7 @@ def snapshot(repository: Repository) -> Snapshot:
         shallow=shallow,
         mailmap=mailmap[0] if mailmap[1] == "blob" else "",
         broken=dict(sorted(broken.items())),
+        name=_name(repository, folder),
     )
 
 
@@ -103,15 +107,32 @@ def _submodules(repository: Repository, root: Path) -> Iterator[str]:
                 yield from _submodules(type(repository)(folder, repository.source), root)
 
 
-def _shallow(repository: Repository) -> frozenset[str]:
+def _layout(repository: Repository) -> tuple[frozenset[str], Path]:
+    """Return the commits at the shallow boundary, and the folder that all worktrees share."""
     answer = repository.output(
-        "rev-parse", "--is-shallow-repository", "--path-format=absolute", "--git-path", "shallow"
+        "rev-parse", "--is-shallow-repository", "--path-format=absolute", "--git-common-dir", "--git-path", "shallow"
     )
-    is_shallow, _, path = answer.partition(b"\n")
-    if is_shallow != b"true":
-        return frozenset()
-    file = Path(path[:-1].decode("utf-8", "surrogateescape"))
-    return frozenset(_ID.findall(file.read_text("ascii", "replace"))) if file.is_file() else frozenset()
+    is_shallow, shared, path = answer.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n", 2)
+    file = Path(path)
+    if is_shallow != "true" or not file.is_file():
+        return frozenset(), Path(shared)
+    return frozenset(_ID.findall(file.read_text("ascii", "replace"))), Path(shared)
+
+
+def _name(repository: Repository, shared: Path) -> str:
+    """Return the last part of where the repository was cloned from (`origin` before other remotes), else its folder's.
+
+    A commit seen in two clones is one item, so what it says of its repository must not depend on the clone.
+    """
+    remotes = repository.output("remote", "-v").decode("utf-8", "replace").splitlines()
+    urls = [(name != "origin", name, rest.rpartition(" ")[0]) for name, _, rest in (r.partition("\t") for r in remotes)]
+    folder = str(shared.parent if shared.name == ".git" else shared)
+    for place in (*(url for _, _, url in sorted(urls)), folder):
+        name = _LAST_PART.split(place.rstrip("/\\").removesuffix(".git").rstrip("/\\"))[-1]
+        name = "".join(sign for sign in name.encode("utf-8", "replace").decode() if sign.isprintable()).strip()
+        if name:
+            return name
+    return repository.source
 
 
 def _named(repository: Repository, warnings: list[str]) -> dict[str, str]:

@@ -47,7 +47,7 @@ def test_a_commit_becomes_an_item_with_its_author_time_files_and_parents(repo: R
     assert section.author is not None
     assert (section.author.name, section.author.keys) == ("Robin Vale", ("email:robin@example.com",))
     assert section.attributes == {
-        "repository": "code",
+        "repository": "project",
         "sha": first,
         "committer": {"name": "Kai Brook", "keys": ["email:kai@example.com"]},
         "committed_at": 1_700_000_060_000,

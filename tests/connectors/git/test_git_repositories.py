@@ -122,7 +122,7 @@ def test_each_initialised_submodule_is_a_stream(
     assert reader.sighted[f"commit:{sha}"] == {"."}
     assert reader.sighted[f"commit:{other}"] == {"libs/two"}
     assert reader.sighted[f"commit:{deep}"] == {"libs/two/deps/inner"}
-    assert reader.says(other)["repository"] == "code/libs/two"
+    assert reader.says(other)["repository"] == "library"
 
 
 def test_a_submodule_path_that_leads_elsewhere_is_no_stream(repo: Repo, make_repo: Callable[..., Repo]) -> None:
@@ -373,3 +373,26 @@ def test_a_read_that_is_abandoned_leaves_no_process(repo: Repo, reader: Reader) 
     reading.close()  # type: ignore[attr-defined]
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize(
+    ("remote", "name"),
+    [
+        ("git@git.example.com:tools/harbour.git", "harbour"),
+        ("https://git.example.com/tools/harbour/", "harbour"),
+        ("/srv/git/harbour.git", "harbour"),
+        ("C:\\src\\harbour", "harbour"),
+        ("harbour\x1b[2J.git", "harbour[2J"),
+        (".git", "fork"),
+    ],
+)
+def test_a_repository_is_called_as_where_it_was_cloned_from_in_every_clone(
+    repo: Repo, reader: Reader, remote: str, name: str
+) -> None:
+    sha = repo.commit("Begin", "a.txt")
+    repo.git("remote", "add", "another", "https://git.example.com/fork.git")
+    repo.git("remote", "add", "origin", remote)
+
+    reader.read()
+
+    assert reader.says(sha)["repository"] == name
