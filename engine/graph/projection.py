@@ -199,8 +199,11 @@ def rebuild(
             if cache is not None:
                 vectors.insert_cached(db, cache)
             db.execute("PRAGMA optimize")
-        finally:
+        except BaseException:
             db.close()
+            fresh.unlink()  # half a graph only fills the disk that may be what stopped it
+            raise
+        db.close()
     vectors.sync_file(fresh)
     for name in _files(path)[1:]:
         name.unlink(missing_ok=True)
