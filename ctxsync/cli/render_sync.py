@@ -17,6 +17,8 @@ _NARROW = 90
 def report(out: Out, document: dict[str, Any]) -> None:
     """Print a pass: a line or a table row for each source, then the whole, then what needs attention."""
     sources = document["sources"]
+    if not sources and document.get("interrupted"):
+        return
     if not sources:
         line(out, "There are no sources yet. Add one: ctxsync source add notes ~/notes")
     elif out.width < _NARROW:
