@@ -92,6 +92,8 @@ def _home(app: App) -> Iterator[Finding]:
     if not home.path.is_dir():
         yield Finding("home", "error", f"{home.path} does not exist yet.", "Run `ctxsync init`.")
         return
+    if not os.access(home.path, os.W_OK):
+        yield Finding("home", "error", f"{home.path} cannot be written; reads work.", "Make it writable, or move it.")
     loose = [path for path in (home.path, *home.files()) if stat.S_IMODE(path.stat().st_mode) & 0o077]
     if loose:
         yield Finding(
