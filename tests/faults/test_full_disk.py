@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +13,6 @@ from tests.faults.conftest import Whole, ctxsync, new_home, state_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -47,3 +48,18 @@ def test_a_sync_on_a_disk_that_fills_is_completed_when_there_is_space(
     assert state_hash(home) == whole.state_hash
     assert ctxsync(home, "verify", "--deep").code == 0
     assert not [path for path in home.iterdir() if ".new" in path.name or "rebuild" in path.name]
+
+
+def test_a_home_on_read_only_media_answers_and_says_why_it_does_not_sync(
+    disk: Callable[[str], Path], whole: Whole
+) -> None:
+    place = disk("64m")
+    home = Path(shutil.copytree(whole.home, place / "home"))
+    disk("64m,ro")
+    assert "Northwind" in ctxsync(home, "facts").out
+    ran = ctxsync(home, "sync")
+    assert ran.tells
+    assert "Read-only" in ran.err
+    doctor = ctxsync(home, "doctor")
+    assert doctor.code == 1
+    assert "cannot be written" in doctor.out
