@@ -198,7 +198,9 @@ def test_of_a_change_only_what_the_repository_depends_on_lasts(reads: Reads, tex
 
 
 def test_phrases_read_in_the_third_person(reads: Reads) -> None:
-    found = reads.extract("Alice and Bob work at Acme. We use Kafka. The dashboard is hosted on Heroku.", title="Acme Team")
+    found = reads.extract(
+        "Alice and Bob work at Acme. We use Kafka. The dashboard is hosted on Heroku.", title="Acme Team"
+    )
     assert {r.phrase for r in found.relations if r.tier} == {"works at", "uses", "is hosted on"}
 
 
