@@ -74,6 +74,13 @@ def test_a_corrected_typo_leaves_the_day_of_an_end_where_it_was(log: Any, rows: 
     assert [k[:2] for k in rows(log)["Acme"] if k[3] is None] == [(2, 5)]
 
 
+def test_an_end_that_tells_the_start_alone_keeps_its_own_day_too(log: Any, rows: Any) -> None:
+    for n, text in enumerate(["from 2020, she left", "From 2020, she left"]):
+        left = ("a", "employment", "c", {"ends": True, "valid_from": "2020"})
+        log.note("note:1", text, WHO, [left], at=9_000_000_000_000 + n)
+    assert {k[:2] for k in rows(log)["Acme"]} == {(1577836800000, 9_000_000_000_000)}
+
+
 def test_a_version_that_does_not_say_it_breaks_the_run(log: Any, rows: Any) -> None:
     for n, (text, said) in enumerate([("lives", [LIVES]), ("nothing", []), ("Lives again", [LIVES])]):
         log.note("note:1", text, WHO, said, at=5 + n)
@@ -92,6 +99,16 @@ def test_what_was_said_in_a_section_that_is_left_out_goes_on_in_one_that_stays(l
     log.observe("note:1", {"": "lives", "two": "lives, again"}, at=9)
     log.extract("note:1", "two", "lives, again", WHO, [LIVES])
     log.observe("note:1", {"two": "lives, again"}, at=11)
+    assert {k[0] for k in rows(log)["Port Ellery"]} == {5}
+
+
+def test_what_two_sections_said_goes_on_from_the_earlier_one_when_it_is_left_out(log: Any, rows: Any) -> None:
+    log.observe("note:1", {"one": "lives", "two": "lives too"}, at=5)
+    log.events[-1].payload["sections"][1]["occurred_at"] = 9
+    log.sight("note:1")
+    for key, text in (("one", "lives"), ("two", "lives too")):
+        log.extract("note:1", key, text, WHO, [LIVES])
+    log.observe("note:1", {"two": "lives too"}, at=11)
     assert {k[0] for k in rows(log)["Port Ellery"]} == {5}
 
 

@@ -78,9 +78,11 @@ def test_every_past_state_answers_as_the_naive_graph_does(
     rng = random.Random(seed)
     log = streams.woven(new_log, rng, streams.streams(new_log, rng, 8), rng.choice([(), ("",), ("", "own")]))
     with built(log, tmp_path / "graph.db", batch=7) as graph:
-        for _ in range(25):
+        written = [s["occurred_at"] for event in log.events for s in event.payload.get("sections", ())]
+        for n in range(50):
             known = rng.randint(0, len(log.events))
-            valid = streams.BASE + rng.randint(-700, 900) * streams.DAY
+            any_day = streams.BASE + rng.randint(-700, 900) * streams.DAY
+            valid = rng.choice(written) - rng.randint(0, 1) if n % 2 else any_day
             expected = reference.facts(log.events[:known], valid)
             assert set(graph.db.execute(HOLDING, {"p": known, "v": valid})) == expected, (known, valid)
         assert graph.db.execute(UNSUPPORTED).get == 0
