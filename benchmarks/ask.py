@@ -217,7 +217,7 @@ def build(path: Path, facts: int = FACTS, seed: int = 1) -> dict[str, list[str]]
                 )
                 db.execute(
                     "INSERT INTO evidence (id, evidence, episode, head, relation, phrase_class, phrase, tail, quote, start, stop, confidence, tier, "
-                    "valid_from, valid_to, ends, occurred_at, trust) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 10, 0.9, 1, NULL, NULL, 0, ?, 2)",
+                    "valid_from, valid_to, ends, occurred_at, since_at, trust) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, 10, 0.9, 1, NULL, NULL, 0, ?10, ?10, 2)",
                     (
                         fact,
                         f"{fact:032x}",

@@ -216,6 +216,7 @@ class Builder:
                 valid_to=None,
                 ends=role == "ends",
                 occurred_at=ms(at or start),
+                since_at=ms(at or start),
                 trust=2,
                 **ends,
             )
