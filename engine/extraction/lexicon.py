@@ -133,9 +133,9 @@ class Lexicon:
         return self._role(key) or self._skipping(key)
 
     def _of_noun(self, key: tuple[str, ...]) -> list[Match]:
-        """Match `owner`, `has owner` and `owner is` (the left end's), `is the owner of` (the right end's)."""
+        """Match `owner`, `has owner` and `owner is` (the left end's), `is` and `became the owner of` (the right end's)."""
         if key[-1] in ("of", "to", "at", "for", "in"):
-            known = self._nouns.get(key[1:-1] if key[0] == "be" else key[:-1], ())
+            known = self._nouns.get(key[1:-1] if key[0] in ("be", "become") else key[:-1], ())
             # One is an engineer at, for or in a company, but the owner of a thing.
             fitting = [match for match in known if match.direction == -1 or key[-1] in ("of", "to")]
             return [replace(match, direction=-match.direction, score=EXACT) for match in fitting]
