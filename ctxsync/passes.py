@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from ctxsync.sync import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from importlib.metadata import EntryPoint
 
     from ctxsync.app import App
     from ctxsync.config import SourceConfig
@@ -41,16 +43,22 @@ CONNECTORS = "ctxsync.connectors"  # entry point group: name is the source type
 SECONDS_PER_SECTION = 0.03  # an estimate for `--dry-run`: extraction and vector of a short section, one slow core
 
 
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """Return the installed connectors by type. Looking through all packages takes longer than looking at 1,000 notes."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in reversed(tuple(entry_points(group=CONNECTORS)))}
+
+
 def connect(app: App, source: SourceConfig, request: SyncRequest, now: int) -> Connector:
     """Build a source's connector. A home that lies inside the source is left out of it.
 
     Raises:
         ConfigError: No installed connector has that type.
     """
-    from importlib.metadata import entry_points
-
-    found = [point for point in entry_points(group=CONNECTORS) if point.name == source.type]
-    if not found:
+    found = _installed().get(source.type)
+    if found is None:
         raise ConfigError(
             f'No connector for sources of type "{source.type}" is installed.', remedy="Reinstall ctxsync."
         )
@@ -58,7 +66,7 @@ def connect(app: App, source: SourceConfig, request: SyncRequest, now: int) -> C
     root, home = real(source.path), real(app.home.path)
     if root in home.parents:
         settings["exclude"] = [*settings["exclude"], f"/{home.relative_to(root).as_posix()}/**"]
-    connector: Connector = found[0].load()(source.name, settings, options_for(app.config, source.name, request, now))
+    connector: Connector = found.load()(source.name, settings, options_for(app.config, source.name, request, now))
     return connector
 
 

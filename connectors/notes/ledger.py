@@ -141,7 +141,9 @@ class Ledger:
 
     def set_count(self) -> None:
         """Remember how many notes are held now."""
-        held = sum(1 for key in self.known.keys() | self.patch.keys() if key[0] != "/" and self._get(key) is not None)
+        held = sum(key[0] != "/" for key in self.known)
+        changed = [(key, value) for key, value in self.patch.items() if key[0] != "/"]
+        held += sum((value is not None) - (key in self.known) for key, value in changed)
         if self._get(COUNT) != held:
             self._set(COUNT, held)
 
