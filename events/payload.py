@@ -30,7 +30,7 @@ class Payload(Strict):
 
     @classmethod
     def unchecked(cls, **fields: Any) -> Self:
-        """Return a payload of these fields, which must be all of the model's, as `model_construct` but ten times faster.
+        """Return a payload of these fields, which must be all of the model's, as `model_construct` in one go.
 
         For what is already known to be right, by the million.
         """
