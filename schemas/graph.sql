@@ -136,7 +136,7 @@ CREATE TABLE evidence (
     id INTEGER PRIMARY KEY, evidence TEXT NOT NULL, episode INTEGER, head INTEGER NOT NULL,
     relation TEXT NOT NULL, phrase_class TEXT NOT NULL, phrase TEXT NOT NULL, tail INTEGER NOT NULL,
     quote TEXT NOT NULL, start INTEGER, stop INTEGER, confidence REAL NOT NULL, tier INTEGER NOT NULL,
-    valid_from INTEGER, valid_to INTEGER, ends INTEGER NOT NULL, occurred_at INTEGER NOT NULL, since_at INTEGER NOT NULL, trust INTEGER NOT NULL,
+    valid_from INTEGER, valid_to INTEGER, ends INTEGER NOT NULL, occurred_at INTEGER NOT NULL, since_at INTEGER NOT NULL DEFAULT 0, trust INTEGER NOT NULL,
     active INTEGER NOT NULL DEFAULT 1
 );
 CREATE INDEX evidence_episode ON evidence (episode);
