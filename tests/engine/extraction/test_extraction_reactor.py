@@ -46,7 +46,7 @@ class Spy:
             yield Extraction(episode.id, 1, self.model, [first, second], [stated])
 
 
-class Stop(Exception):  # noqa: N818
+class Stop(Exception):
     """Stands for the process being killed."""
 
 
