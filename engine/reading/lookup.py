@@ -41,7 +41,8 @@ _CONDITIONS = """
             AND y.entity IN (SELECT value FROM json_each(:speakers))))))
 """
 _ORDER = """
-ORDER BY (v.valid_from <= :at AND (v.valid_to IS NULL OR v.valid_to > :at)) DESC, v.confidence DESC, v.valid_from DESC, f.fact
+ORDER BY CASE :mode WHEN 'first' THEN v.valid_from WHEN 'latest' THEN -v.valid_from END,
+  (v.valid_from <= :at AND (v.valid_to IS NULL OR v.valid_to > :at)) DESC, v.confidence DESC, v.valid_from DESC, f.fact
 LIMIT :limit
 """
 # The + keeps SQLite off the index on relation and class, which leads through every fact of the class.
@@ -205,6 +206,7 @@ def _bindings(look: Look, attempt: Attempt, limits: Bounds, types: Sequence[str]
     return {
         "p": look.as_of.position,
         "at": look.as_of.at,
+        "mode": question.window.mode,
         "relation": attempt.relation,
         "classes": json.dumps(attempt.classes),
         "heads": json.dumps(marks[attempt.head].entities if attempt.head is not None else []),

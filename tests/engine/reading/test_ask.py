@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -155,6 +156,17 @@ def test_the_deciding_fact_of_a_no_is_what_holds_instead(world: Builder) -> None
 def test_when_is_answered_by_the_time_of_the_fact(world: Builder, question: str, expected: Any) -> None:
     found = world.ask(question)
     assert found["values"] == [expected], found
+
+
+def test_the_first_of_thousands_is_the_first(graph: Builder) -> None:
+    graph.entity("Robin Vale", "Person")
+    for number in range(2_100):
+        graph.entity(f"Change {number}", "Event", keys=(f"commit:{number:040x}",))
+        day = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(days=(number * 11) % 2_100)
+        graph.fact("Robin Vale", "authored", f"Change {number}", start=day.date().isoformat())
+
+    assert graph.ask("when did Robin Vale first commit?")["values"] == ["2020-01-01T00:00:00Z"]
+    assert graph.ask("what did Robin Vale commit last?")["answers"][0]["valid_from"] == "2025-09-30T00:00:00Z"
 
 
 @pytest.mark.parametrize(
