@@ -99,7 +99,7 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
                 reports.append(report)
                 if connector is not None:
                     read_source(store, connector, now, report, progress=step)
-            done = bring_up(app, store, step)
+            bring_up(app, store, step, done)
         except KeyboardInterrupt:
             interrupted = True
             done["extracted"] = sum(1 for _ in store.read(before, types=("episode.extracted",)))
@@ -164,21 +164,32 @@ def preview(app: App, request: SyncRequest, progress: Callable[[Step], None]) ->
     }
 
 
-def bring_up(app: App, store: EventStore, progress: Callable[[Step], None]) -> dict[str, Any]:
+def bring_up(
+    app: App, store: EventStore, progress: Callable[[Step], None], done: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Extract what waits, project it, and make its vectors; models are built only when something waits.
 
+    Args:
+        app: The home and its models.
+        store: Open for writing.
+        progress: What it raises ends the pass there.
+        done: Told what was done as it is done, so that an interrupted pass can say so.
+
     Returns:
-        `extracted`, `failed` (episodes), `facts` (current in the graph), `new_facts` (of them, first believed in this
-        pass), `embedded` (episodes).
+        `done`: `extracted`, `failed` (episodes), `facts` (current in the graph), `new_facts` (of them, first believed
+        in this pass), `embedded` (episodes).
     """
     from ctxsync.engine.extraction.reactor import extract_pending
 
+    done = {} if done is None else done
     structural = catch_up_graph(app, store, progress)  # extraction takes long: texts are found by search meanwhile
+    done |= structural
     extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
-    facts = catch_up_graph(app, store, progress)
-    facts["new_facts"] += structural["new_facts"]
-    embedded = embed(app, progress)
-    return {"extracted": extraction.extracted, "failed": extraction.failed, **facts, "embedded": embedded}
+    done |= {"extracted": extraction.extracted, "failed": extraction.failed}
+    done |= catch_up_graph(app, store, progress)
+    done["new_facts"] += structural["new_facts"]
+    done["embedded"] = embed(app, progress)
+    return done
 
 
 NEW_FACTS = """
