@@ -170,9 +170,9 @@ class App:
         from ctxsync.changes import to_events
         from ctxsync.connectors.base import Observed, Sighted, episode_id
         from ctxsync.events.model import ItemQuarantined
-        from ctxsync.passes import bring_up
         from ctxsync.status import rfc3339
         from ctxsync.sync import configure
+        from ctxsync.upkeep import bring_up
 
         now = self.clock()
         item = log_item(text, self.config, now)
@@ -188,7 +188,7 @@ class App:
 
     def rebuild(self, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
         """Build the graph anew from the log, beside the old one, then put it in its place."""
-        from ctxsync.passes import rebuild
+        from ctxsync.upkeep import rebuild
 
         with self.lock("rebuild"):
             return rebuild(self, progress)
@@ -236,7 +236,7 @@ class App:
     def import_log(self, folder: Path, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
         """Read an exported log into this home, which has none or an older part of it, and build its graph."""
         from ctxsync.events import jsonl
-        from ctxsync.passes import rebuild
+        from ctxsync.upkeep import rebuild
 
         with self.lock("import"):
             with self.store(write=True, anew=True) as store:
@@ -255,7 +255,7 @@ class App:
 
     def verify(self, progress: Callable[[Step], None] = no_progress, *, deep: bool = False) -> dict[str, Any]:
         """Check the log's hash chain and that the graph stands on it; `deep` also compares the graph with a rebuild."""
-        from ctxsync.passes import verify
+        from ctxsync.upkeep import verify
 
         return verify(self, progress, deep=deep)
 

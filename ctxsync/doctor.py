@@ -177,7 +177,7 @@ def _log(app: App, *, chain: bool) -> Iterator[Finding]:
                 yield Finding("log", "error", f"The log is damaged: {fault}.", DAMAGED_REMEDY)
                 return
             if chain:
-                from ctxsync.passes import check_chain
+                from ctxsync.upkeep import check_chain
 
                 check_chain(store)
             yield Finding("log", "ok", f"{store.count():,} events{', an unbroken chain' if chain else ''}.")

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, cast
 from ctxsync import runs, spool
 from ctxsync.errors import CtxsyncError, StoreLocked
 from ctxsync.jobs import scheduled
-from ctxsync.passes import connect, warm
+from ctxsync.passes import connect
 from ctxsync.sync import SyncRequest
+from ctxsync.upkeep import warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,8 +22,9 @@ from ctxsync.engine.graph.projection import rebuild
 from ctxsync.events.model import PAYLOADS
 from ctxsync.events.store import EventStore, NewEvent
 from ctxsync.home import resolve
-from ctxsync.passes import catch_up_graph, connect
+from ctxsync.passes import connect
 from ctxsync.sync import SourceReport, SyncRequest, configure, no_progress, read_source
+from ctxsync.upkeep import catch_up_graph
 from tests.whole.support import PlainModels
 
 if TYPE_CHECKING:
