@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FUZZY_CANDIDATES = 20_000
 FIRST_NAMES = 50
 _SHA = re.compile(r"[0-9a-f]{7,64}")
+_ISSUE = re.compile(r"#[0-9]{1,9}")
 
 BY_NAME = """
 SELECT DISTINCT j.value, n.entity FROM json_each(:grams) AS j CROSS JOIN name AS n ON n.normal = j.value
@@ -41,6 +42,11 @@ AND k.since <= :p AND (k.until IS NULL OR k.until > :p) ORDER BY k.entity
 BY_SHA = """
 SELECT DISTINCT k.entity FROM identity_key AS k WHERE k.value >= :value AND k.value < :value || 'g' AND k.kind = 'commit'
 AND k.since <= :p AND (k.until IS NULL OR k.until > :p) ORDER BY k.entity LIMIT 5
+"""
+# `#12` alone: that issue of every repository, for an issue's key is `<repository>#12`.
+BY_ISSUE = """
+SELECT DISTINCT k.entity FROM identity_key AS r JOIN identity_key AS k ON k.value = r.value || :issue AND k.kind = 'issue'
+WHERE r.kind = 'repo' AND k.since <= :p AND (k.until IS NULL OR k.until > :p) ORDER BY k.entity
 """
 OWNERS = "SELECT identity FROM source WHERE removed = 0 AND trust = 'own' ORDER BY name"
 
@@ -104,7 +110,7 @@ def misspelt(reader: Reader, gram: str, position: int) -> list[str]:
 
 
 def keyed(reader: Reader, text: str, position: int) -> list[int]:
-    """Return the entities with this identity key: an e-mail address, a path, a commit's SHA or its start, `kind:value`."""
+    """Return the entities with this identity key: an e-mail address, a path, a commit's SHA or its start, `#12`, `kind:value`."""
     kind, colon, value = text.partition(":")
     found = reader.rows(BY_KEY, {"kind": "", "value": text, "p": position})
     if not found and text != text.lower():
@@ -113,6 +119,8 @@ def keyed(reader: Reader, text: str, position: int) -> list[int]:
         found = reader.rows(BY_KEY, {"kind": kind.lower(), "value": value, "p": position})
     if not found and _SHA.fullmatch(text.lower()):
         found = reader.rows(BY_SHA, {"value": text.lower(), "p": position})
+    if not found and _ISSUE.fullmatch(text):
+        found = reader.rows(BY_ISSUE, {"issue": text, "p": position})
     return [row[0] for row in found]
 
 

@@ -272,3 +272,17 @@ def test_a_question_can_be_put_to_one_source_or_one_person(world: Builder) -> No
 
 def test_a_misread_name_is_owned_up_to(world: Builder) -> None:
     assert "heron" in world.ask("who owns Herron?")["note"]
+
+
+def test_an_issues_number_alone_means_that_issue_of_every_repository(graph: Builder) -> None:
+    graph.entity("Robin Vale", "Person")
+    for repository in ("tides", "charts"):
+        graph.entity(repository, "Artifact", keys=(f"repo:{repository}",))
+        graph.entity(f"{repository}#12", "Concept", keys=(f"issue:{repository}#12",))
+        graph.entity(f"Mend {repository}", "Event", keys=(f"commit:{repository.encode().hex():0<40}",))
+        graph.fact(f"Mend {repository}", "fixes", f"{repository}#12")
+
+    found = graph.ask("what fixed #12?")
+
+    assert {fact["tail"]["name"] for fact in found["answers"]} == {"tides#12", "charts#12"}
+    assert graph.ask("what fixed #13?")["answers"] == []
