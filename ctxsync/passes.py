@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,7 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
         if stopped():
             raise KeyboardInterrupt
 
-    with closing(app.store(write=True)) as store:
+    with closing(app.store(write=True)) as store, _rarely_collected():
         before = store.head()[0]
         try:
             clashing = configure(store, app.config, now)
@@ -102,6 +103,17 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
             done["extracted"] = sum(1 for _ in store.read(before, types=("episode.extracted",)))
     _note_runs(app, reports, now)
     return _report(reports, done, time.monotonic() - started, interrupted=interrupted) | standing(app, reports)
+
+
+@contextmanager
+def _rarely_collected() -> Iterator[None]:
+    """Let the cycle collector look less often: a cursor of a large vault is many objects that stay, and no cycle."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _sources(
