@@ -178,6 +178,9 @@ def read(reader: Reader, text: str, as_of: AsOf) -> Iterator[Question]:
     spans = _find_times(draft, low, starts, _spans(draft))
     strong, weak = _chosen(draft, spans)
     yield _marked(draft, strong)
+    asked = [span for span in weak if span[0].start == 0]  # "notes tagged products": which notes, not one called so
+    if asked and len(weak) > len(asked):
+        yield _marked(draft, strong + [span for span in weak if span not in asked])
     if weak:
         yield _marked(draft, strong + weak)
     unknown = _unknown(draft, strong)

@@ -286,3 +286,13 @@ def test_an_issues_number_alone_means_that_issue_of_every_repository(graph: Buil
 
     assert {fact["tail"]["name"] for fact in found["answers"]} == {"tides#12", "charts#12"}
     assert graph.ask("what fixed #13?")["answers"] == []
+
+
+def test_a_plural_that_opens_a_question_asks_for_its_kind_though_something_is_called_so(graph: Builder) -> None:
+    for number, name in enumerate(("Notes", "Products", "Kettle", "Lamp")):
+        graph.entity(name, keys=(f"note:{number}",))
+    graph.fact("Kettle", "is tagged", "Products")
+    graph.fact("Lamp", "is tagged", "Notes")
+
+    assert graph.ask("notes tagged products")["values"] == ["Kettle"]
+    assert graph.ask("notes tagged notes")["values"] == ["Lamp"]
