@@ -73,8 +73,8 @@ FIRST = [
     "Nora",
 ]
 LAST = [a + b for a in ("Brook", "Stone", "Hart", "Lind", "Ash", "Mor", "Wald", "Ber", "Oak", "Fern") for b in ("field", "man", "well", "ley", "ström", "ner", "gate", "wood", "ova", "ini")]  # fmt: skip
-COLOURS = "amber blue cobalt dusty ember frosty golden hollow ivory jade keen lunar misty noble olive plain quiet rapid silver tidal".split()  # noqa: SIM905
-THINGS = "gateway ledger parser queue router search index mailer billing cache export import audit report portal agent relay worker store proxy".split()  # noqa: SIM905
+COLOURS = "amber blue cobalt dusty ember frosty golden hollow ivory jade keen lunar misty noble olive plain quiet rapid silver tidal".split()  # noqa: SIM905 (a list of words reads best as words)
+THINGS = "gateway ledger parser queue router search index mailer billing cache export import audit report portal agent relay worker store proxy".split()  # noqa: SIM905 (a list of words reads best as words)
 TOWNS = [
     a + b
     for a in ("North", "South", "East", "West", "New", "Old", "Upper", "Lower")

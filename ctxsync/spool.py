@@ -149,13 +149,13 @@ def _places(path: str) -> set[str]:
     found = {real}
     inner = os.path.join(real, ".git")  # noqa: PTH118  a hint's path may be any bytes
     try:
-        if os.path.isdir(inner):  # noqa: PTH112
+        if os.path.isdir(inner):  # noqa: PTH112  as above
             found.add(inner)
-        elif os.path.isfile(inner):  # noqa: PTH113
+        elif os.path.isfile(inner):  # noqa: PTH113  as above
             text = Path(inner).read_bytes()[:4096]
             if text.startswith(b"gitdir:"):
                 target = os.fsdecode(text.removeprefix(b"gitdir:").strip())
-                found.add(os.path.realpath(os.path.join(real, target)))  # noqa: PTH118
+                found.add(os.path.realpath(os.path.join(real, target)))  # noqa: PTH118  as above
     except (OSError, ValueError):
         return found
     # A linked worktree's directory stands below the repository's, an absorbed submodule's below its superproject's.

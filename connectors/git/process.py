@@ -146,7 +146,7 @@ def _start(path: Path, arguments: tuple[str, ...], stdin: BinaryIO) -> Any:
     scrubbed = [part for name in sorted(os.environ) if name.startswith("GIT_") for part in ("-u", name)]
     options = [part for setting in _SAFE for part in ("-c", setting)]
     # Without a ceiling git would silently answer for whatever repository encloses the folder.
-    ceiling = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
+    ceiling = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 (of the real path, as git compares it)
     settings = [f"{name}={value}" for name, value in {**_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": ceiling}.items()]
     command = ["env", *scrubbed, *settings, "git", "--no-pager", "--no-replace-objects", *options]
     command += ["-C", os.path.realpath(path), *arguments]

@@ -54,12 +54,12 @@ class _Plain:
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, `--help` included."""
-        return make_plain(super().get_params(ctx))  # type: ignore[misc]
+        return make_plain(super().get_params(ctx))  # type: ignore[misc]  # of the class it is mixed into
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         formatter.width = min(formatter.width if ctx.terminal_width else _terminal_width(), _WIDEST_HELP)
         text, _, examples = (self.help or "").partition(EXAMPLES)
-        self.format_usage(ctx, formatter)  # type: ignore[attr-defined]
+        self.format_usage(ctx, formatter)  # type: ignore[attr-defined]  # of the class it is mixed into
         for paragraph in text.strip().split("\n\n"):
             formatter.write("\n")
             if paragraph.startswith("    "):

@@ -32,7 +32,7 @@ def every_command() -> Iterator[tuple[str, Any]]:
     context = typer.Context(root, info_name="ctxsync")
     for entries in PANELS.values():
         for entry in entries:
-            command = root.get_command(context, entry.name)  # type: ignore[attr-defined]
+            command = root.get_command(context, entry.name)  # type: ignore[attr-defined]  # the root is a group
             inner = typer.Context(command, info_name=entry.name, parent=context)
             yield entry.name, inner
             for name, child in sorted(getattr(command, "commands", {}).items()):

@@ -142,7 +142,7 @@ def test_an_expired_cursor_is_cleared_and_the_stream_read_from_the_start(store: 
     source.script["."] = [Batch((), {"old": 1, "kept": 1})]
     read(store, source)
     answers: list[list[Batch | Exception]] = [[CursorExpired("gone")], [Batch(note("a"), {"new": 2, "kept": 3})]]
-    source.read = lambda stream, cursor: _next(answers, cursor, source)  # type: ignore[method-assign]
+    source.read = lambda stream, cursor: _next(answers, cursor, source)  # type: ignore[method-assign]  # a fake that answers in turn
     report = read(store, source)
     assert report.paused is None
     assert source.cursors == [None, {"old": 1, "kept": 1}, None]

@@ -163,7 +163,7 @@ class FullDisk(apsw.VFS):
         self.full = False
         super().__init__("full-disk", "")
 
-    def xOpen(self, name: Any, flags: Any) -> FullDiskFile:  # noqa: N802
+    def xOpen(self, name: Any, flags: Any) -> FullDiskFile:  # noqa: N802 (SQLite's own name)
         return FullDiskFile(self, name, flags)
 
 
@@ -172,7 +172,7 @@ class FullDiskFile(apsw.VFSFile):
         self.disk = disk
         super().__init__("", name, flags)
 
-    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802 (SQLite's own name)
         if self.disk.full and offset + len(data) > self.xFileSize():
             raise apsw.FullError
         super().xWrite(data, offset)

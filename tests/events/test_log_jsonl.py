@@ -24,7 +24,7 @@ TABLES = ("event", "state", "cursor")
 
 
 def ms(*date: int) -> Any:
-    return int(datetime(*date, tzinfo=UTC).timestamp() * 1000)  # type: ignore[arg-type, misc]
+    return int(datetime(*date, tzinfo=UTC).timestamp() * 1000)  # type: ignore[arg-type, misc]  # a tuple of date parts
 
 
 def content(store: EventStore) -> Any:

@@ -130,7 +130,7 @@ class Reader:
             self.fold(stream, batch)
             changes += batch.changes
             if number == batches:
-                reading.close()  # type: ignore[attr-defined]
+                reading.close()  # type: ignore[attr-defined]  # a generator, closed early
                 break
         return changes
 

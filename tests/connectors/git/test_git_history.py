@@ -120,7 +120,7 @@ def test_an_octopus_merge_lists_its_parents_and_no_files(repo: Repo, reader: Rea
     repo.git("merge", "-q", "--no-ff", "-m", "All three", "a", "b", "c")
     reader.read()
     says = reader.says(repo.head())
-    assert (len(says["parents"]), says["merge"], says["files"]) == (4, True, [])  # type: ignore[arg-type]
+    assert (len(says["parents"]), says["merge"], says["files"]) == (4, True, [])  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
     assert reader.commits() == repo.all()
 
 

@@ -205,7 +205,7 @@ def test_without_git_the_remedy_is_to_install_it(
 @pytest.mark.parametrize("settings", [{}, {"path": ""}, {"path": "/x", "include": 3}, {"path": "/x", "exclude": [1]}])
 def test_settings_that_cannot_be_used_are_named(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="code"):
-        GitConnector("code", settings, Options())  # type: ignore[arg-type]
+        GitConnector("code", settings, Options())  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
 
 
 def test_git_variables_of_a_hook_do_not_lead_astray(
@@ -299,12 +299,12 @@ def test_a_commit_whose_tree_is_damaged_goes_without_files_and_stops_nobody(repo
     damaged = {f"commit:{sha}" for sha in order[3:5]}
     assert {change.place for change in changes if isinstance(change, Quarantined)} == damaged
     assert all(reader.items[item].flags == ("files-unreadable",) for item in damaged)
-    assert [len(reader.says(sha)["files"]) for sha in order] == [1, 1, 1, 0, 0, 1, 1, 1]  # type: ignore[arg-type]
+    assert [len(reader.says(sha)["files"]) for sha in order] == [1, 1, 1, 0, 0, 1, 1, 1]  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
     assert reader.read() == []
     file.write_bytes(kept)
     changes = reader.read(retry_quarantined=True)
     assert {change.place for change in changes if isinstance(change, Released)} == damaged
-    assert [len(reader.says(sha)["files"]) for sha in order] == [1] * 8  # type: ignore[arg-type]
+    assert [len(reader.says(sha)["files"]) for sha in order] == [1] * 8  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
     assert all(not item.flags for item in reader.items.values())
     assert not any(key.startswith("bad:") for key in reader.cursor["."])
 
@@ -370,7 +370,7 @@ def test_a_read_that_is_abandoned_leaves_no_process(repo: Repo, reader: Reader) 
         repo.commit()
     reading = reader.connector().read(Stream("code"), None)
     next(reading)
-    reading.close()  # type: ignore[attr-defined]
+    reading.close()  # type: ignore[attr-defined]  # a generator, closed early
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 

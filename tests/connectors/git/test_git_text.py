@@ -166,7 +166,7 @@ def test_bots_are_marked_and_people_behind_private_addresses_are_not(
     reader.read()
     assert reader.says(sha).get("bot", False) is bot
     assert reader.item(sha).sections[0].author is not None
-    assert reader.item(sha).sections[0].author.name == name  # type: ignore[union-attr]
+    assert reader.item(sha).sections[0].author.name == name  # type: ignore[union-attr]  # known to be there in this test
 
 
 def test_every_path_is_listed_whatever_its_bytes(repo: Repo, reader: Reader) -> None:
@@ -198,7 +198,7 @@ def test_more_files_than_anyone_reads_are_counted_and_capped(repo: Repo, reader:
     repo.git("commit", "-q", "-m", "Vendor it")
     reader.read()
     says = reader.says(repo.head())
-    assert (len(says["files"]), says["file_count"]) == (10_000, 10_050)  # type: ignore[arg-type]
+    assert (len(says["files"]), says["file_count"]) == (10_000, 10_050)  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
     assert reader.item(repo.head()).flags == ("files-capped",)
 
 
@@ -259,7 +259,7 @@ def test_the_mailmap_is_observed_and_names_in_commits_stay_raw(repo: Repo, reade
         ]
     }
     assert reader.item(sha).sections[0].author is not None
-    assert reader.item(sha).sections[0].author.name == "Robin Vale"  # type: ignore[union-attr]
+    assert reader.item(sha).sections[0].author.name == "Robin Vale"  # type: ignore[union-attr]  # known to be there in this test
     repo.git("rm", "-q", ".mailmap")
     repo.commit("Unmap")
     assert Unsighted("mailmap:code", ".") in reader.read()
@@ -271,7 +271,7 @@ def test_mailmap_lines_of_every_form_are_entries_and_addresses_ignore_case() -> 
         "  Sam  Reed  <sam@example.com>  <s@old.example.com> # said so\n"
         "Ana Lima <ana@example.com> anna <A@old.example.com>\nnonsense\n<>\n\x00<<>>\n"
     )
-    assert [tuple(entry.values()) for entry in entries(text)] == [  # type: ignore[union-attr]
+    assert [tuple(entry.values()) for entry in entries(text)] == [  # type: ignore[union-attr]  # known to be there in this test
         ("Robin Vale", "r@example.com", "", "r@example.com"),
         ("", "robin@example.com", "", "old@example.com"),
         ("Sam Reed", "sam@example.com", "", "s@old.example.com"),

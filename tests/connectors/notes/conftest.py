@@ -74,7 +74,7 @@ class Vault:
 
     def connector(self, **options: object) -> NotesConnector:
         settings: Mapping[str, Json] = {"path": str(self.root), **self.settings}
-        return NotesConnector("vault", settings, Options(**options), disk=self.disk)  # type: ignore[arg-type]
+        return NotesConnector("vault", settings, Options(**options), disk=self.disk)  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
 
     def pull(self, **options: object) -> list[Change]:
         """Read once; what a batch brought stays when the read then raises."""

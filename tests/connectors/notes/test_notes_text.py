@@ -29,7 +29,7 @@ def read(vault: Vault) -> Read:
 
 
 def ms(*when: int) -> int:
-    return int(datetime(*when, tzinfo=UTC).timestamp()) * 1000  # type: ignore[misc,arg-type]
+    return int(datetime(*when, tzinfo=UTC).timestamp()) * 1000  # type: ignore[misc,arg-type]  # a tuple of date parts
 
 
 def links(section: Section) -> list[tuple[str, str, str, str]]:

@@ -26,7 +26,7 @@ class Reads:
 
     def episode(self, text: str, **fields: object) -> Episode:
         given = {"id": "e1", "item": "note:1", "kind": "note", "title": "", "occurred_at": WEDNESDAY, **fields}
-        return Episode(text=text, **given)  # type: ignore[arg-type]
+        return Episode(text=text, **given)  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
 
     def extract(self, text: str, **fields: object) -> Extraction:
         return next(self.chain.extract([self.episode(text, **fields)]))[0]

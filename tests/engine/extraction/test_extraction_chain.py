@@ -35,7 +35,7 @@ JAPANESE = "ナディアは五月に会社を辞めて、新しい仕事を始�
 def test_bots_merges_bulk_and_other_languages_get_tier_0_only_and_say_why(
     reads: Reads, fields: dict[str, object], reason: str
 ) -> None:
-    found = reads.extract(**{"text": "Nadia works at Acme.", **fields})  # type: ignore[arg-type]
+    found = reads.extract(**{"text": "Nadia works at Acme.", **fields})  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
     assert found.tier == 0
     assert reason in found.gate
     assert all(relation.tier == 0 for relation in found.relations)

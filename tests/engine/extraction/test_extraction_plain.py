@@ -7,7 +7,7 @@ from ctxsync.engine.extraction.plain import MAX_BLOCK, blocks
 
 
 def texts(source: str, **more: object) -> list[str]:
-    return [block.text for block in blocks(source, **more)]  # type: ignore[arg-type]
+    return [block.text for block in blocks(source, **more)]  # type: ignore[arg-type]  # JSON or keyword values whose types the test chose
 
 
 def test_markup_is_read_as_the_words_it_shows() -> None:
