@@ -187,10 +187,15 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Sighted:
-    """The item is at the place now."""
+    """The item is at the place now.
+
+    `role` says what the place means for the item: `sent` is a folder of what the owner of the source sent. Empty
+    means nothing special.
+    """
 
     item: str
     place: str
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ def _to_event(source: str, change: Change, now: int) -> NewEvent:
         case base.Observed(item, place):
             said = max((section.occurred_at for section in item.sections), default=now)
             return NewEvent(source, item.id, observed(item, place), said)
-        case base.Sighted(item_id, place):
-            return NewEvent(source, item_id, model.ItemSighted.unchecked(item=item_id, place=place), now)
+        case base.Sighted(item_id, place, role):
+            return NewEvent(source, item_id, model.ItemSighted.unchecked(item=item_id, place=place, role=role), now)
         case base.Unsighted(item_id, place, reason):
             return NewEvent(source, item_id, model.ItemUnsighted(item=item_id, place=place, reason=reason), now)
         case base.Moved(item_id, place, to):

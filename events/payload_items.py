@@ -71,16 +71,17 @@ class ItemObserved(Payload):
 
 
 class ItemSighted(Payload):
-    """The item is at the place now."""
+    """The item is at the place now; `role`: see `ctxsync.connectors.base.Sighted`."""
 
     type = "item.sighted"
     before = "absent"
     item: str
     place: str
+    role: str = ""
 
     def state(self) -> dict[str, str]:
-        """Mark the place as holding the item."""
-        return {f"place:{self.place}": "present"}
+        """Mark the place as holding the item, and in what role."""
+        return {f"place:{self.place}": self.role or "present"}
 
 
 class ItemUnsighted(Payload):
