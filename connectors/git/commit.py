@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import Item, Json, Person, Section
+from ctxsync.connectors.people import address_key, is_automatic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,6 @@ _IDENT = re.compile(r"(.*?) ?<([^<>]*)>(?: (-?\d+)(?: [+-]\d+)?)?")
 _ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")
 # git's iconv has already tried: these are what it may not have. No codec that could make anything but text.
 _CHARSETS = ("iso8859", "cp", "koi8", "mac", "gb", "big5", "euc", "shift_jis", "iso2022", "johab", "tis")
-_BOT = re.compile(r"\[bot\]|^(?:no-?reply|do-?not-?reply)@", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
     if "ident-malformed" in flags:
         attributes["raw_author"] = author_raw
         attributes["raw_committer"] = committer_raw
-    if _is_bot(author.name, email):
+    if is_automatic(email, author.name):
         attributes["bot"] = True
     title = message.lstrip().partition("\n")[0].rstrip()
     if not title:
@@ -160,15 +160,11 @@ def _issues(message: str) -> tuple[dict[str, None], dict[str, None]]:
 
 @lru_cache(maxsize=4096)
 def person(name: str, email: str) -> Person:
-    """Return someone as git names them; what is no e-mail address is no key."""
-    address = email.strip().lower()
-    keyed = "@" in address and len(address.split()) == 1
-    return Person(name.strip(), (f"email:{address}",) if keyed else ())
-
-
-@lru_cache(maxsize=4096)
-def _is_bot(name: str, email: str) -> bool:
-    return bool(_BOT.search(name) or _BOT.search(email))
+    """Return someone as git names them; what is no e-mail address is no key, and a machine's is no person's."""
+    key = address_key(email)
+    if key.startswith("email:") and is_automatic("", name):
+        key = "address:" + key.removeprefix("email:")
+    return Person(name.strip(), (key,) if key else ())
 
 
 def _as_json(someone: Person) -> dict[str, Json]:
