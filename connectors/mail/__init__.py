@@ -1,0 +1,1 @@
+"""Mail as items, wherever it was found: the parser that the IMAP and mailbox connectors share; reads no source."""

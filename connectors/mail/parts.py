@@ -1,0 +1,248 @@
+"""The MIME tree of a message as leaves in order: text, attachments, attached messages; reads no header but theirs.
+
+The tree is the standard library's. What could exhaust memory or the stack is refused before it is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from email.parser import BytesParser
+from email.policy import compat32
+from typing import TYPE_CHECKING, Final
+
+from ctxsync.connectors.mail.charsets import decode
+from ctxsync.connectors.mail.headers import text_of
+from ctxsync.errors import BadItem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from email.message import Message
+
+MAX_DEPTH: Final = 60  # parts within parts; real mail has fewer than ten, and the parser recurses
+MAX_PARTS: Final = 5_000
+MAX_LINES: Final = 2_000_000  # each is an object while the message is parsed
+MAX_HEADER: Final = 4_000_000  # bytes of the message's own header: 10,000 recipients have less than a tenth
+READABLE: Final = frozenset({"text/plain", "text/html", "text/enriched", "text/markdown", "text/x-markdown"})
+CALENDARS: Final = frozenset({"text/calendar", "application/ics"})
+
+_NESTS = re.compile(
+    rb"""^content-type:[ \t]*(?:\r?\n[ \t]+)*message/  # an attached message, perhaps within another
+      | \bboundary[ \t]*=[ \t]*(?:"(?P<quoted>[^"\r\n]{1,200})"|(?P<bare>[^\s;"]{1,200}))
+      | ^--(?P<line>[^\r\n]{1,210})$""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_UNMUNGED = re.compile(rb"^>+(?=From )", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A part that holds no parts.
+
+    Args:
+        type: `text/plain` and so on, lower case.
+        data: Its bytes, after the transfer encoding was taken off.
+        charset: As declared; empty when none is.
+        name: Its file name; empty when it has none.
+        attached: Whether the message hands it over as a file and not as text to read.
+        flowed: `format=flowed`: 0 for no, 1 for yes, 2 with `delsp=yes`.
+        content_id: Without angle brackets.
+    """
+
+    type: str
+    data: bytes
+    charset: str = ""
+    name: str = ""
+    attached: bool = False
+    flowed: int = 0
+    method: str = ""
+
+    def text(self) -> tuple[str, bool]:
+        """Return it as text, and whether something was lost."""
+        return decode(self.data, self.charset)
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a message holds, attached messages apart.
+
+    Args:
+        texts: Texts to read, in order; each is the alternatives of one text, as they stand in the message.
+        files: What is attached.
+        calendars: `text/calendar` parts, attached or not.
+        messages: Attached messages.
+        leaves: All leaves in order, for the digest; those of attached messages too.
+    """
+
+    texts: list[list[Leaf]] = field(default_factory=list)
+    files: list[Leaf] = field(default_factory=list)
+    calendars: list[Leaf] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+
+
+def parsed(raw: bytes) -> Message:
+    """Return the tree of a message.
+
+    Raises:
+        BadItem: It is nested too deep, or has more parts, lines or header than memory should hold.
+    """
+    guard(raw)
+    try:
+        return BytesParser(policy=compat32).parsebytes(raw)
+    except RecursionError as error:
+        raise BadItem("The message is nested too deep to be read.") from error
+
+
+def guard(raw: bytes) -> None:
+    """Refuse what would exhaust memory or the stack, in time linear in the message's length.
+
+    Raises:
+        BadItem: Says which limit it is over.
+    """
+    if raw.count(b"\n") > MAX_LINES:
+        raise BadItem(f"The message has more than {MAX_LINES:,} lines.")
+    if len(raw) > MAX_HEADER and not re.search(rb"\r?\n\r?\n", raw[:MAX_HEADER]):
+        raise BadItem(f"The message's header is longer than {MAX_HEADER:,} bytes.")
+    lower = raw.lower()
+    if lower.count(b"boundary") + lower.count(b"message/") <= MAX_DEPTH and lower.count(b"\n--") <= MAX_PARTS:
+        return  # it cannot be
+    open_now: list[bytes] = []
+    known: set[bytes] = set()
+    parts = 0
+    for found in _NESTS.finditer(raw):
+        line = found["line"]
+        if line is None:
+            name = found["quoted"] or found["bare"] or b""
+            known.add(name.rstrip())
+            open_now.append(name.rstrip())
+            if len(open_now) > MAX_DEPTH:
+                raise BadItem(f"The message is nested more than {MAX_DEPTH} parts deep.")
+            continue
+        line = line.rstrip()
+        ends = line not in known
+        name = line.removesuffix(b"--") if ends else line
+        if name not in known:
+            continue
+        parts += 1
+        if parts > MAX_PARTS:
+            raise BadItem(f"The message has more than {MAX_PARTS:,} parts.")
+        if name in open_now:
+            while open_now and open_now[-1] != name:
+                open_now.pop()
+            if ends:
+                open_now.pop()
+
+
+def parts_of(message: Message) -> Parts:
+    """Sort the leaves of a message; an attached message is kept whole."""
+    parts = Parts()
+    _sort(message, parts, None)
+    return parts
+
+
+def _sort(message: Message, parts: Parts, forms: list[Leaf] | None) -> None:
+    """Put a part where it belongs; `forms` are those of the text that it is one more form of, if any."""
+    kind = message.get_content_type()
+    if message.is_multipart() and kind.startswith("multipart/"):
+        children = _children(message)
+        if kind == "multipart/alternative" and forms is None:
+            forms = []
+            parts.texts.append(forms)
+        for number, child in enumerate(children):
+            if kind == "multipart/related" and number and not child.is_multipart():
+                parts.files.append(leaf_of(child, child.get_content_type()))  # a picture in the text, mostly
+            else:
+                _sort(child, parts, forms)
+        return
+    if kind == "message/rfc822" and message.is_multipart():
+        parts.messages += _children(message)
+        return
+    leaf = leaf_of(message, kind)
+    if kind in CALENDARS:
+        parts.calendars.append(leaf)
+    if kind in READABLE and not leaf.attached:
+        if forms is None:
+            parts.texts.append([leaf])
+        else:
+            forms.append(leaf)
+    elif leaf.attached or not (kind in CALENDARS or (forms is not None and kind.startswith("text/"))):
+        parts.files.append(leaf)
+
+
+def _children(message: Message) -> list[Message]:
+    payload = message.get_payload()
+    return [child for child in payload if not isinstance(child, str)] if isinstance(payload, list) else []
+
+
+def leaf_of(message: Message, kind: str) -> Leaf:
+    """Return a part without parts (or one whose parts are not looked at) as a leaf."""
+    disposition = str(message.get("content-disposition") or "").strip().casefold()
+    name = text_of(_parameter(message, "filename", "content-disposition") or _parameter(message, "name"))
+    flowed = _parameter(message, "format").casefold() == "flowed"
+    delsp = _parameter(message, "delsp").casefold() == "yes"
+    return Leaf(
+        kind,
+        data_of(message),
+        _parameter(message, "charset"),
+        name.replace("\\", "/").rsplit("/", 1)[-1][:255],
+        disposition.startswith("attachment") or (bool(name) and not disposition.startswith("inline")),
+        (2 if delsp else 1) if flowed else 0,
+        _parameter(message, "method"),
+    )
+
+
+def data_of(message: Message) -> bytes:
+    """Return a part's bytes, after the transfer encoding was taken off; a container's are its parts' texts."""
+    if message.is_multipart():
+        return b"\n".join(child.as_bytes() for child in _children(message))
+    try:
+        data = message.get_payload(decode=True)
+    except (ValueError, LookupError, AssertionError):
+        data = None
+    if isinstance(data, bytes):
+        return data
+    payload = message.get_payload()
+    return payload.encode("utf-8", "surrogateescape") if isinstance(payload, str) else b""
+
+
+def _parameter(message: Message, name: str, header: str = "content-type") -> str:
+    """Return a parameter of a header; one that is written against the rules (`name*`) is none."""
+    try:
+        value = message.get_param(name, "", header=header)
+    except (ValueError, TypeError, IndexError, LookupError, AttributeError):
+        return ""
+    if isinstance(value, tuple):  # RFC 2231: charset, language, text
+        charset, _, text = value
+        return decode(str(text).encode("latin-1", "replace"), str(charset or ""))[0]
+    return str(value).strip()
+
+
+def leaves(message: Message) -> Iterator[tuple[str, bytes]]:
+    """Yield type and bytes of every leaf, those of attached messages included, without recursion, in order."""
+    waiting = [message]
+    while waiting:
+        part = waiting.pop()
+        if part.is_multipart():
+            waiting.extend(reversed(_children(part)))
+        else:
+            yield part.get_content_type(), data_of(part)
+
+
+def body_digest(message: Message) -> str:
+    """Return the SHA-256 (hex) of a message's decoded leaves: equal however it travelled, and wherever it was stored.
+
+    Transfer encodings are off. In text, line ends are LF, what an mbox put before `From ` is off, and so are blank
+    lines and white space at the end, which mailers and stores add and cut.
+    """
+    hasher = hashlib.sha256()
+    for kind, data in leaves(message):
+        if kind.startswith(("text/", "message/")):
+            content = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip()
+            if b">From " in content:
+                content = _UNMUNGED.sub(b"", content)
+        else:
+            content = data
+        hasher.update(b"%d:%s:" % (len(content), kind.encode("utf-8", "replace")))
+        hasher.update(content)
+    return hasher.hexdigest()
