@@ -1,0 +1,1 @@
+"""Slack: live from its API, and the shapes of messages and directories that its exports share with it."""
