@@ -1,7 +1,7 @@
 """Where a secret of a source really is: a keyring, the environment, a command's output. Knows no source and no protocol.
 
 Settings hold only the spec (`keyring:`, `env:NAME`, `command:…`), which is safe to show. `resolve` turns it into the
-secret at the moment of connecting; nothing here keeps it. A message never holds a secret, nor a command's arguments,
+secret at the moment of connecting, and remembers it for one purpose: to hide it in what this process says. A message never holds a secret, nor a command's arguments,
 which may hold one: only the program's name and the variable's name are told.
 """
 
@@ -28,6 +28,7 @@ COMMAND_TIMEOUT = 30.0
 """Seconds a command gets: long enough for a password manager to be unlocked by hand, short enough for a pass to go on."""
 HIDDEN = "***"
 """What stands in a message where a secret stood."""
+_RESOLVED: set[str] = set()
 
 
 def resolve(spec: str, *, source: str, setting: str) -> str:
@@ -45,7 +46,7 @@ def resolve(spec: str, *, source: str, setting: str) -> str:
     """
     form, _, rest = spec.partition(":")
     if form == "keyring":
-        secret = _from_keyring(rest.strip(), source, setting)
+        secret = _from_keyring(spec, source, setting)
     elif form == "env":
         secret = _from_environment(rest.strip(), source, setting)
     elif form == "command":
@@ -57,16 +58,28 @@ def resolve(spec: str, *, source: str, setting: str) -> str:
         )
     if not secret:
         raise AuthError(f'The {setting} of the source "{source}" is empty.', remedy=_remedy(source, setting))
+    _RESOLVED.add(secret)
     return secret
 
 
-def store(secret: str, *, source: str, setting: str) -> None:
-    """Put a source's secret into the keyring, where the spec `keyring:` finds it.
+def store(secret: str, *, source: str, setting: str, spec: str = "keyring:") -> None:
+    """Put a source's secret into the keyring, where its spec finds it.
 
     Raises:
         AuthError: There is no keyring, or it refuses; the remedy names the other forms.
     """
-    _ask("set_password", SERVICE, f"{source}/{setting}", secret, source=source, setting=setting)
+    _ask("set_password", *_entry(spec, source, setting), secret, source=source, setting=setting)
+
+
+def forget(*, source: str, setting: str) -> bool:
+    """Take from the keyring what `store` put there under the bare spec; return whether something was there."""
+    try:
+        if _ask("get_password", SERVICE, f"{source}/{setting}", source=source, setting=setting) is None:
+            return False
+        _ask("delete_password", SERVICE, f"{source}/{setting}", source=source, setting=setting)
+    except AuthError:
+        return False
+    return True
 
 
 def storing(source: str, setting: str) -> str:
@@ -93,6 +106,11 @@ def scrubbed(text: object, *secrets: str) -> str:
     return told
 
 
+def without_secrets(text: object) -> str:
+    """Return a text with every secret hidden that this process resolved: the last door before a log or a screen."""
+    return scrubbed(text, *_RESOLVED)
+
+
 def _spellings(secret: str) -> set[str]:
     raw = secret.encode("utf-8", "surrogatepass")
     escaped = repr(secret)[1:-1]
@@ -108,19 +126,27 @@ def _spellings(secret: str) -> set[str]:
     return found
 
 
-def _from_keyring(name: str, source: str, setting: str) -> str:
-    service, _, user = name.rpartition("/") if name else (SERVICE, "", f"{source}/{setting}")
-    if name and not (service and user):
+def _from_keyring(spec: str, source: str, setting: str) -> str:
+    service, user = _entry(spec, source, setting)
+    secret = _ask("get_password", service, user, source=source, setting=setting)
+    if secret is None:
+        where = f"in the keyring (service {service}, user {user})"
+        raise AuthError(f'The {setting} of the source "{source}" is not {where}.', remedy=_remedy(source, setting))
+    return secret
+
+
+def _entry(spec: str, source: str, setting: str) -> tuple[str, str]:
+    """Return service and user of a `keyring:` spec."""
+    name = spec.removeprefix("keyring:").strip()
+    if not name:
+        return SERVICE, f"{source}/{setting}"
+    service, _, user = name.rpartition("/")
+    if not (service and user):
         raise AuthError(
             f'"{setting}" of the source "{source}" must be keyring: or keyring:SERVICE/USER.',
             remedy="Correct it: `ctxsync config edit`.",
         )
-    secret = _ask("get_password", service, user, source=source, setting=setting)
-    if secret is None:
-        where = "the keyring" if not name else f'the keyring\'s service "{service}"'
-        remedy = _remedy(source, setting) if not name else f"Store it there: `keyring set {service} {user}`."
-        raise AuthError(f'There is no {setting} of the source "{source}" in {where}.', remedy=remedy)
-    return secret
+    return service, user
 
 
 def _ask(act: str, *arguments: str, source: str, setting: str) -> str | None:

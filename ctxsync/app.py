@@ -208,11 +208,13 @@ class App:
                 remedy=f"Run `ctxsync source remove {name}` to retract what it says.",
             )
         from ctxsync.passes import remove
+        from ctxsync.sources import forget_secrets
 
+        source = self.config.source(name)
         with self.lock("source remove"):
             remove(self, name)
         self.config = load_config(self.home)
-        return {"removed": name}
+        return {"removed": name, "forgotten": forget_secrets(source) if source else []}
 
     def add_source(self, kind: str, location: str, **options: Any) -> dict[str, Any]:
         """Add a source to config.toml; see `ctxsync.sources.add`."""
@@ -223,6 +225,12 @@ class App:
         source = add(self.home, self.config, kind, location, former=self._former_kinds(), **options)
         self.config = load_config(self.home)
         return dict(as_mapping(source))
+
+    def store_secret(self, name: str, setting: str, ask: Callable[[str], str]) -> dict[str, Any]:
+        """Put a source's secret into the keyring; see `ctxsync.sources.store_secret`."""
+        from ctxsync.sources import store_secret
+
+        return store_secret(self.config, name, setting, ask)
 
     def _former_kinds(self) -> dict[str, str]:
         """Return the type of every source that the log ever held, by name."""
@@ -265,11 +273,11 @@ class App:
 
         return status(self, full=full)
 
-    def doctor(self, *, chain: bool = False) -> list[dict[str, Any]]:
+    def doctor(self, *, chain: bool = False, online: bool = False) -> list[dict[str, Any]]:
         """Check the installation and the home; see `ctxsync.doctor.examine`."""
         from ctxsync.doctor import examine
 
-        return [finding.as_json() for finding in examine(self, chain=chain)]
+        return [finding.as_json() for finding in examine(self, chain=chain, online=online)]
 
     def watch(self, report: Callable[[str], None], **options: Any) -> None:
         """Keep the graph current until a signal comes; see `ctxsync.watch.Watch`."""

@@ -8,27 +8,29 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ctxsync.errors import ConfigError
 from ctxsync.home import expanded
+from ctxsync.source_settings import TYPES, SourceConfig
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from pathlib import Path
 
     from ctxsync.home import Home
 
-SOURCE_TYPES = ("notes", "git")
-LATER_TYPES = ("imap", "mailbox", "slack", "slack-export")
+SOURCE_TYPES = tuple(TYPES)
 RESERVED_NAMES = ("ctxsync", "log")  # the log's own `source` for jobs and people, and for `ctxsync log`
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-DEFAULT_TRUST = {"notes": "own", "git": "others"}
 _SECRET_KEYS = re.compile(r"(^|_)(password|passwd|secret|token|api_key|apikey|credentials?)$", re.IGNORECASE)
-_SECRET_FORMS = ("keyring:", "env:", "command:")
+SECRET_FORMS = ("keyring:", "env:", "command:")
 _URL_WITH_PASSWORD = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*,/-]+")
+_HOST = re.compile(r"[\w.:-]+")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,39 +52,6 @@ class IdentityConfig:
         """My identity keys, as `kind:value`."""
         mails = (f"email:{address.strip().lower()}" for address in self.emails)
         return (*mails, *(f"slack:{account}" for account in self.slack))
-
-
-@dataclass(frozen=True, slots=True)
-class SourceConfig:
-    """One `[[sources]]` table.
-
-    Args:
-        name: Unique, in lower case.
-        type: One of `SOURCE_TYPES`.
-        path: Absolute, `~` expanded; not resolved, so that a link that is re-aimed is followed.
-        include: Globs of what to read; empty means everything.
-        exclude: Globs of what to leave out.
-        trust: `own` or `others`: whose words these are.
-        allow_cloud: May be stricter than `[privacy]`, never looser.
-    """
-
-    name: str
-    type: str
-    path: Path
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    trust: str = field(default="", metadata={"choices": ("own", "others")})
-    allow_cloud: bool = True
-
-    def settings(self) -> dict[str, Any]:
-        """Return the table as the connector gets it: JSON values, the path absolute."""
-        return {
-            "path": str(self.path),
-            "include": list(self.include),
-            "exclude": list(self.exclude),
-            "trust": self.trust,
-            "allow_cloud": self.allow_cloud,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +179,13 @@ def parse(text: str, origin: str = "config.toml") -> Config:
     return Config(sources=reading.sources(data.get("sources", [])), **tables)
 
 
+def one_source(table: Mapping[str, Any]) -> SourceConfig:
+    """Return the source of a table that does not stand in a file yet; raises `ConfigError`."""
+    reading = _Reading("", "")
+    reading.refuse_secrets({"sources": [table]})
+    return reading.sources([table])[0]
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """One read of one file: turns tables into dataclasses and refusals into messages with lines."""
@@ -218,7 +194,13 @@ class _Reading:
     origin: str
 
     def refuse(
-        self, problem: str, path: tuple[str | int, ...], *, valid: Collection[str] = (), wrong: str = ""
+        self,
+        problem: str,
+        path: tuple[str | int, ...],
+        *,
+        valid: Collection[str] = (),
+        wrong: str = "",
+        remedy: str = "Correct it there.",
     ) -> None:
         line = line_of(self.text, path)
         hint = ""
@@ -228,22 +210,23 @@ class _Reading:
             near = get_close_matches(wrong.lower(), valid, 1, 0.5)
             hint = f'; did you mean "{near[0]}"?' if near else f"; valid: {', '.join(sorted(valid))}"
         where = f"{self.origin}, line {line}" if line else self.origin
-        raise ConfigError(f"{where}: {problem}{hint or '.'}", remedy="Correct it there.")
+        raise ConfigError(f"{where}: {problem}{hint or '.'}".removeprefix(": "), remedy=remedy)
 
     def refuse_secrets(self, value: Any, path: tuple[str | int, ...] = ()) -> None:
         if isinstance(value, dict):
             for key, child in value.items():
-                if isinstance(child, str) and _SECRET_KEYS.search(key) and not child.startswith(_SECRET_FORMS):
+                if _SECRET_KEYS.search(key) and not (isinstance(child, str) and child.startswith(SECRET_FORMS)):
                     self.refuse(
-                        f'"{key}" holds a secret in the clear; write env:NAME, keyring: or command:… instead',
+                        f'"{key}" holds a secret in the clear; write keyring:, env:NAME or command:… instead',
                         (*path, key),
+                        remedy=_storing(value, key, path),
                     )
                 self.refuse_secrets(child, (*path, key))
         elif isinstance(value, list):
             for index, child in enumerate(value):
                 self.refuse_secrets(child, (*path, index))
         elif isinstance(value, str) and _URL_WITH_PASSWORD.search(value):
-            self.refuse(f'"{path[-1]}" holds a password in the clear inside an address', path)
+            self.refuse(f'"{path[-1]}" holds a password in the clear inside an address', path, remedy="Take it out.")
 
     def table(self, cls: type, data: Any, path: tuple[str | int, ...], label: str = "") -> Any:
         label = label or f"[{path[0]}]"
@@ -252,6 +235,10 @@ class _Reading:
         known = {item.name: item for item in fields(cls)}
         for key in data:
             if key not in known:
+                others = [kind for kind, other in TYPES.items() if key in {item.name for item in fields(other)}]
+                if issubclass(cls, SourceConfig) and others:
+                    belongs = f'"{key}" in {label} is of sources of type {" and ".join(others)}, not {data["type"]}'
+                    self.refuse(belongs, (*path, key))
                 self.refuse(f'unknown key "{key}" in {label}', (*path, key), valid=tuple(known), wrong=key)
         values = {key: self._value(known[key], value, (*path, key), label) for key, value in data.items()}
         for name, item in known.items():
@@ -276,7 +263,9 @@ class _Reading:
             later = " and ".join(item.metadata["later"])
             only = ", ".join(item.metadata["choices"])
             self.refuse(f'{name} can only be "{only}" in this version ({later} come later)', path)
-        if kind in ("str", "Path") and not isinstance(value, str):
+        if item.metadata.get("form") == "date" and type(value) is date:
+            value = value.isoformat()  # TOML has dates of its own
+        if kind in ("str", "Path", "Path | None") and not isinstance(value, str):
             self.refuse(f"{name} must be a text", path)
         if "choices" in item.metadata and value not in item.metadata["choices"]:
             self.refuse(f"{name} must be one of: {', '.join(item.metadata['choices'])}", path)
@@ -284,6 +273,13 @@ class _Reading:
             self.refuse(f"{name} must be from {item.metadata['range'][0]} to {item.metadata['range'][1]}", path)
         if item.metadata.get("cron") and value and not _is_cron(value):
             self.refuse(f'{name} must be a cron line of five fields, as "*/15 * * * *"', path)
+        if ill := _ill_formed(item.metadata.get("form", ""), value):
+            self.refuse(f"{name} must be {ill}", path)
+        if kind.startswith("Path"):
+            place = expanded(value)
+            if not place.is_absolute() or "\0" in value:
+                self.refuse(f"{name} must be absolute or begin with ~", path)
+            return place
         return float(value) if kind == "float" else value
 
     def sources(self, data: Any) -> tuple[SourceConfig, ...]:
@@ -292,34 +288,57 @@ class _Reading:
         found: list[SourceConfig] = []
         for index, entry in enumerate(data):
             path = ("sources", index)
-            kind = entry.get("type")
-            if kind in LATER_TYPES:
-                self.refuse(f'sources of type "{kind}" are not available in this version', (*path, "type"))
-            if kind is not None and kind not in SOURCE_TYPES:
-                self.refuse(
-                    "unknown source type", (*path, "type"), valid=(*SOURCE_TYPES, *LATER_TYPES), wrong=str(kind)
-                )
             label = f'[[sources]] "{entry["name"]}"' if isinstance(entry.get("name"), str) else "[[sources]]"
-            source: SourceConfig = self.table(SourceConfig, entry, path, label)
+            kind = entry.get("type")
+            if kind is None:
+                self.refuse(f'{label} lacks "type"', path)
+            if not isinstance(kind, str) or kind not in TYPES:
+                self.refuse("unknown source type", (*path, "type"), valid=SOURCE_TYPES, wrong=str(kind))
+            source: SourceConfig = self.table(TYPES[str(kind)], entry, path, label)
             if not NAME_PATTERN.fullmatch(source.name) or source.name in RESERVED_NAMES:
                 self.refuse(f'"{source.name}" cannot name a source: {name_rule()}', (*path, "name"))
             if any(other.name == source.name for other in found):
                 self.refuse(f'two sources are named "{source.name}"', (*path, "name"))
-            location = expanded(source.path)
-            if not location.is_absolute() or "\0" in str(location):
-                self.refuse(f'"path" in {label} must be absolute or begin with ~', (*path, "path"))
-            found.append(
-                SourceConfig(
-                    source.name,
-                    source.type,
-                    location,
-                    source.include,
-                    source.exclude,
-                    source.trust or DEFAULT_TRUST[source.type],
-                    source.allow_cloud,
-                )
-            )
+            if entry.keys() >= {"password", "oauth_token"}:
+                self.refuse(f'{label} has both "password" and "oauth_token"; one logs in', (*path, "oauth_token"))
+            found.append(replace(source, trust=source.trust or source.default_trust))
         return tuple(found)
+
+
+def _storing(table: Mapping[str, Any], key: str, path: tuple[str | int, ...]) -> str:
+    """Return how to store the secret of a table that has it in the clear."""
+    name = table.get("name")
+    if path[:1] != ("sources",) or not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
+        return "Take it out of the file."
+    return (
+        f'Write {key} = "keyring:" there and run `ctxsync source secret {name} {key}`, which asks for it. '
+        "Change the secret if others could read the file."
+    )
+
+
+def _ill_formed(form: str, value: Any) -> str:
+    """Return what a value of a form must be when it is not that, else nothing."""
+    if form == "date" and value:
+        try:
+            day = date.fromisoformat(value).isoformat()
+        except ValueError:
+            day = ""
+        if day != value:
+            return 'a date, as "2024-01-31"'
+    if form == "host" and not _HOST.fullmatch(value):
+        return 'the name of a server, as "imap.example.com"'
+    if form == "text" and not value.strip():
+        return "a text that is not empty"
+    if form == "url":
+        try:
+            parts = urlsplit(value)
+            host = parts.hostname
+        except ValueError:
+            host = None
+        # A token goes there: in the clear only where no wire is.
+        if not host or not (parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)):
+            return "an address that begins with https://"
+    return ""
 
 
 def name_rule() -> str:
@@ -365,4 +384,4 @@ def _is_cron(line: str) -> bool:
 
 def as_mapping(source: SourceConfig) -> Mapping[str, Any]:
     """Return a source as `source list --json` shows it."""
-    return {"name": source.name, "type": source.type, **source.settings()}
+    return {"name": source.name, "type": source.type, "location": source.location, **source.settings()}

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from ctxsync import spool
 from ctxsync.config import load_config
-from ctxsync.errors import CtxsyncError, GraphError, StoreError, StoreMissing
+from ctxsync.errors import CtxsyncError, GraphError, SourceError, StoreError, StoreMissing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from ctxsync.app import App
+    from ctxsync.source_settings import SourceConfig
 
 LEAST_FREE = 200 * 1024 * 1024
 """Bytes free at the home under which a first pass may not fit."""
@@ -57,12 +59,13 @@ class Finding:
         }
 
 
-def examine(app: App, *, chain: bool = False) -> list[Finding]:
+def examine(app: App, *, chain: bool = False, online: bool = False) -> list[Finding]:
     """Run every check; none stops another.
 
     Args:
         app: The home.
         chain: Also check the log's whole hash chain, which reads all of it.
+        online: Also log in to the sources that are on servers. Else nothing goes out.
     """
     checks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
         ("home", lambda: _home(app)),
@@ -73,7 +76,7 @@ def examine(app: App, *, chain: bool = False) -> list[Finding]:
         ("models", _models),
         ("log", lambda: _log(app, chain=chain)),
         ("graph", lambda: _graph(app)),
-        ("sources", lambda: _sources(app)),
+        ("sources", lambda: _sources(app, online=online)),
         ("spool", lambda: _spool(app)),
     ]
     found: list[Finding] = []
@@ -210,26 +213,57 @@ def _graph(app: App) -> Iterator[Finding]:
             yield Finding("graph", "ok", "The graph is as far as the log.")
 
 
-def _sources(app: App) -> Iterator[Finding]:
-    from ctxsync.passes import connect
-    from ctxsync.sync import SyncRequest
-
+def _sources(app: App, *, online: bool) -> Iterator[Finding]:
     yield from _left_sources(app)
     for source in app.config.sources:
         check = f"source {source.name}"
         try:
-            with os.scandir(source.path):
-                pass
+            if source.root is not None:
+                _openable(source.root)
+            for setting, spec in source.secrets.items():
+                _resolvable(source, setting, spec)
+            if source.root is None and not online:
+                found = f"{source.location} was not asked; its secret is there."
+                yield Finding(check, "ok", found, "To log in and look: `ctxsync doctor --online`.")
+            else:
+                yield Finding(check, "ok", _seen(app, source))
         except OSError as error:
-            message = f"{source.path} cannot be read: {error.strerror}."
+            message = f"{source.location} cannot be read: {error.strerror}."
             yield Finding(check, "error", message, "Mount or correct it: `ctxsync config edit`.")
-            continue
-        try:
-            streams = list(connect(app, source, SyncRequest(), app.clock()).discover())
         except CtxsyncError as error:
-            yield Finding(check, "error", error.message, error.remedy or f"Check {source.path}.")
-        else:
-            yield Finding(check, "ok", f"{source.path} can be read ({len(streams)} stream{'s'[: len(streams) != 1]}).")
+            yield Finding(check, "error", error.message, error.remedy or f"Check {source.location}.")
+
+
+def _openable(path: Path) -> None:
+    """Raise `OSError` where a file or folder cannot be opened."""
+    if path.is_dir():
+        with os.scandir(path):
+            return
+    with path.open("rb"):
+        return
+
+
+def _resolvable(source: SourceConfig, setting: str, spec: str) -> None:
+    """Raise `AuthError` where a secret is not where its spec says."""
+    from ctxsync.connectors.secrets import resolve
+
+    resolve(spec, source=source.name, setting=setting)
+
+
+def _seen(app: App, source: SourceConfig) -> str:
+    """Return what a source's connector finds there, for a person."""
+    from ctxsync.connectors.secrets import without_secrets
+    from ctxsync.passes import connect
+    from ctxsync.sync import SyncRequest
+
+    try:
+        streams = list(connect(app, source, SyncRequest(), app.clock()).discover())
+    except CtxsyncError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a defect of one connector is a finding like others
+        message = f"The connector failed: {type(error).__name__}: {without_secrets(error)}"
+        raise SourceError(message, remedy="Report it.") from None
+    return f"{source.location} can be read ({len(streams)} stream{'s'[: len(streams) != 1]})."
 
 
 def _left_sources(app: App) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ctxsync import runs, spool
 from ctxsync.config import RESERVED_NAMES
 from ctxsync.engine.graph.store import translated
-from ctxsync.errors import ConfigError, GraphError, StoreMissing, UsageError
+from ctxsync.errors import ConfigError, GraphError, RateLimited, StoreMissing, UsageError
 from ctxsync.home import real
 from ctxsync.sync import (
     WHOLE_SOURCE,
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from ctxsync.app import App
-    from ctxsync.config import SourceConfig
     from ctxsync.connectors.base import Connector, Json, Stream
+    from ctxsync.source_settings import SourceConfig
     from ctxsync.spool import Hint
 
 CONNECTORS = "ctxsync.connectors"  # entry point group: name is the source type
+LONGEST_WAIT = 3600.0
+"""Seconds: what a server may ask for at most; a mistake of its clock must not silence a source for a year."""
 SECONDS_PER_SECTION = 0.03  # an estimate for `--dry-run`: extraction and vector of a short section, one slow core
 
 
@@ -61,18 +63,22 @@ def connect(app: App, source: SourceConfig, request: SyncRequest, now: int) -> C
             f'No connector for sources of type "{source.type}" is installed.', remedy="Reinstall ctxsync."
         )
     settings = source.settings()
-    root, home = real(source.path), real(app.home.path)
-    if root in home.parents:
-        settings["exclude"] = [*settings["exclude"], f"/{home.relative_to(root).as_posix()}/**"]
+    if source.root is not None:
+        root, home = real(source.root), real(app.home.path)
+        if root in home.parents and "include" in settings:
+            settings["exclude"] = [*settings["exclude"], f"/{home.relative_to(root).as_posix()}/**"]
     connector: Connector = found.load()(source.name, settings, options_for(app.config, source.name, request, now))
     return connector
 
 
 def chosen(app: App, request: SyncRequest, hints: Iterable[Hint] = ()) -> list[SourceConfig]:
-    """Return the sources a request is about, in the order of config.toml; those that a git hook hints at come first."""
+    """Return the sources a request is about, in the order of config.toml.
+
+    Those that a git hook hints at come first, and those on servers last: nothing on this machine waits for a network.
+    """
     wanted = [source for source in app.config.sources if not request.sources or source.name in request.sources]
     hinted = set(spool.sources_of((path for hint in hints for path in hint.repositories), app.config))
-    return sorted(wanted, key=lambda source: source.name not in hinted)
+    return sorted(wanted, key=lambda source: (source.name not in hinted, source.root is None))
 
 
 def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
@@ -121,9 +127,11 @@ def _sources(
 ) -> Iterator[tuple[SourceReport, Connector | None]]:
     """Yield each source to read with a fresh report; hints of git hooks are gone once every source was read.
 
-    Settings that a connector refuses are its source's problem, not the pass's: it comes without a connector.
+    Settings that a connector refuses are its source's problem, not the pass's: it comes without a connector. So does a
+    source whose server asked to be left alone until later.
     """
     hints = spool.take(app.home)
+    noted = runs.read(app.home)["sources"]
     names: list[str] = []
     for source in chosen(app, request, hints):
         report = SourceReport(source.name)
@@ -132,6 +140,8 @@ def _sources(
             if source.name in clashing:
                 clash = ConfigError(clashing[source.name], remedy="Give it another name in config.toml.")
                 report.pause(WHOLE_SOURCE, clash)
+            elif (wait := _until(noted.get(source.name, {})) - now) > 0:
+                report.pause(WHOLE_SOURCE, RateLimited("Its server asked ctxsync to wait.", retry_after=wait / 1000))
             else:
                 connector = connect(app, source, request, now)
         except ConfigError as error:
@@ -236,12 +246,25 @@ def _report(
     }
 
 
+def _until(entry: Mapping[str, Any]) -> int:
+    """Return until when, in milliseconds UTC, a source's server asked to be left alone; 0 for no such wait."""
+    until = entry.get("until")
+    return until if isinstance(until, int) else 0
+
+
 def _note_runs(app: App, reports: Iterable[SourceReport], now: int) -> None:
+    from ctxsync.status import rfc3339
+
     entries: dict[str, dict[str, Any]] = {}
+    ended = app.clock()
     for report in reports:
         entry: dict[str, Any] = {"tried": now, "seconds": round(report.seconds, 3), "skipped": report.skipped}
         if report.paused is None:
             entry["at"] = now
+        entry["until"] = 0
+        if report.wait:
+            entry["until"] = ended + int(min(report.wait, LONGEST_WAIT) * 1000)
+            report.goes_on(rfc3339(entry["until"]))
         entries[report.name] = entry
     if entries:
         runs.record(app.home, "sources", entries)

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import re
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.config import (
-    DEFAULT_TRUST,
-    LATER_TYPES,
     NAME_PATTERN,
     RESERVED_NAMES,
+    SECRET_FORMS,
     SOURCE_TYPES,
     Config,
-    SourceConfig,
     load_config,
     name_rule,
+    one_source,
 )
 from ctxsync.errors import ConfigError, UsageError
 from ctxsync.home import expanded, real, write_private
+from ctxsync.source_settings import SECRETS, TYPES, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ctxsync.home import Home
+    from ctxsync.source_settings import SourceConfig
+
+_TOKEN = re.compile(r"xox[a-z]?[-.]|xapp-", re.IGNORECASE)
 
 
 def add(
@@ -34,10 +39,8 @@ def add(
     location: str,
     *,
     name: str | None = None,
-    trust: str | None = None,
-    include: Iterable[str] = (),
-    exclude: Iterable[str] = (),
     former: Mapping[str, str] = MappingProxyType({}),
+    **options: Any,
 ) -> SourceConfig:
     """Check a new source and write it into config.toml.
 
@@ -45,35 +48,84 @@ def add(
         home: Where config.toml stands.
         config: Its settings now.
         kind: A source type.
-        location: A path; relative ones are of the current directory, `~` is expanded.
-        name: What to call it; None derives one from the path.
-        trust: `own` or `others`; None takes the type's default (notes own, git others).
-        include: Globs of what to read.
-        exclude: Globs of what to leave out.
+        location: A path (relative ones are of the current directory, `~` is expanded); `user@host` for imap; for slack what
+            the workspace is called here, or nothing.
+        name: What to call it; None derives one from the location.
         former: The type of each source that the log ever held, by name: a name never changes its type.
+        **options: Further keys of its table; None, and what is empty, is left out.
 
     Returns:
         The source as config.toml now has it.
 
     Raises:
-        UsageError: The type, place or name does not fit; nothing was written.
+        UsageError: The type, place, name or an option does not fit; nothing was written.
         ConfigError: config.toml cannot be written.
     """
-    if kind not in SOURCE_TYPES:
-        if kind in LATER_TYPES:
-            raise UsageError(f'Sources of type "{kind}" are not available in this version.', remedy="Use notes or git.")
-        raise UsageError(f'There is no source type "{kind}".', remedy=f"Use {' or '.join(SOURCE_TYPES)}.")
-    if trust is not None and trust not in ("own", "others"):
-        raise UsageError(f'"{trust}" is not a trust.', remedy="Use --trust own or --trust others.")
+    if kind not in TYPES:
+        near = get_close_matches(kind.lower().replace("_", "-"), SOURCE_TYPES, 1, 0.5)
+        remedy = f"Did you mean {near[0]}?" if near else f"Use {', '.join(SOURCE_TYPES[:-1])} or {SOURCE_TYPES[-1]}."
+        raise UsageError(f'There is no source type "{kind}".', remedy=remedy)
     other = {used: was for used, was in former.items() if was != kind}
     if name in other:
         raise UsageError(f'"{name}" was a {other[name]} source before.', remedy="Choose another --name.")
+    table = {key: plain(value) for key, value in options.items() if value not in (None, "", (), [])}
+    if any(key in table and not str(table[key]).startswith(SECRET_FORMS) for key in SECRETS):
+        raise UsageError(
+            "A secret does not belong on a command line, where others can read it; nothing was written.",
+            remedy="Leave it out; `ctxsync source secret NAME` asks for it. Or say where it is: env:NAME, command:….",
+        )
+    label = _locate(home, config, kind, location, table)
+    table["name"] = _choose_name([*(source.name for source in config.sources), *other], name, label)
+    try:
+        source = one_source({"type": kind, **table})
+    except ConfigError as error:
+        raise UsageError(error.message, remedy="Run `ctxsync source add --help`.") from None
+    _edit(home, lambda document: _append(document, source, spelled="trust" in table))
+    return source
+
+
+def _locate(home: Home, config: Config, kind: str, location: str, table: dict[str, Any]) -> Path:
+    """Put where a source is into its table; return a path whose last part can name it."""
+    if kind == "imap":
+        return _account(config, location, table)
+    if kind == "slack":
+        if _TOKEN.match(location):
+            raise UsageError(
+                "A token does not belong on a command line, where others can read it; nothing was written.",
+                remedy="Run `ctxsync source add slack`, then `ctxsync source secret slack`, which asks for it.",
+            )
+        workspace = re.sub(r"^https?://", "", location.lower()).split("/")[0].removesuffix(".slack.com")
+        return Path("/") / (workspace or "slack")
+    if not location:
+        raise UsageError(f"A {kind} source needs a path.", remedy=f"Run `ctxsync source add {kind} PATH`.")
     path = expanded(location).absolute()
     _check_place(home, config, kind, path)
-    chosen = _choose_name([*(source.name for source in config.sources), *other], name, path)
-    source = SourceConfig(chosen, kind, path, tuple(include), tuple(exclude), trust or DEFAULT_TRUST[kind])
-    _edit(home, lambda document: _append(document, source, spelled=trust is not None))
-    return source
+    table["path"] = str(path)
+    return path.with_suffix("") if path.suffix.lower() in (".mbox", ".mbx", ".zip") else path
+
+
+def _account(config: Config, location: str, table: dict[str, Any]) -> Path:
+    """Put user and host into an imap source's table: `user@host`, where the user may be an address itself."""
+    if "host" in table:
+        user, host = location, table["host"]
+    else:
+        user, _, host = location.rpartition("@")
+    if not user or not host:
+        raise UsageError(
+            "An imap source is named as user@host.",
+            remedy="As `ctxsync source add imap robin@mail.example.com`, or, where an address logs in, "
+            "`ctxsync source add imap robin@example.com --host mail.example.com`.",
+        )
+    if ":" in user or "/" in host:
+        raise UsageError(
+            "Neither a password nor an address with :// belongs there; nothing was written.",
+            remedy="Write user@host (and --port); `ctxsync source secret NAME` asks for the password afterwards.",
+        )
+    table |= {"user": user, "host": host}
+    for other in config.sources:
+        if (getattr(other, "user", ""), getattr(other, "host", "")) == (user, host):
+            raise UsageError(f'{user} at {host} is already the source "{other.name}".', remedy="Run `ctxsync sync`.")
+    return Path("/") / re.sub(r"^(imaps?|mail|mx)\.", "", host.lower())
 
 
 def remove_from_file(home: Home, name: str) -> None:
@@ -89,6 +141,55 @@ def remove_from_file(home: Home, name: str) -> None:
             document.pop("sources", None)
 
     _edit(home, drop)
+
+
+def store_secret(config: Config, name: str, setting: str, ask: Callable[[str], str]) -> dict[str, Any]:
+    """Ask for a source's secret and put it into the keyring.
+
+    Args:
+        config: The settings.
+        name: The source.
+        setting: Which secret; empty takes the one that the source logs in with.
+        ask: Given what is asked for, returns it.
+
+    Raises:
+        UsageError: No such source, it has no such secret, or config.toml says that the secret is elsewhere.
+        AuthError: There is no keyring.
+    """
+    source = config.source(name)
+    if source is None:
+        near = get_close_matches(name, [each.name for each in config.sources], 1, 0.5)
+        remedy = f"Did you mean {near[0]}?" if near else "Run `ctxsync source list`."
+        raise UsageError(f'There is no source "{name}".', remedy=remedy)
+    if not source.secrets:
+        raise UsageError(
+            f'"{name}" is a {source.type} source: it needs no secret.', remedy="Run `ctxsync source list`."
+        )
+    known = [key for key in SECRETS if key in {item.name for item in fields(source)}]
+    setting = setting or next(iter(source.secrets))
+    if setting not in known:
+        raise UsageError(f'A {source.type} source has no secret "{setting}".', remedy=f"Use {' or '.join(known)}.")
+    spec = source.secrets.get(setting, "")
+    if not spec.startswith("keyring:"):
+        where = f"looks for it elsewhere ({spec.partition(':')[0]}:)" if spec else "does not look for it"
+        raise UsageError(
+            f"config.toml {where}, so it would not be found; nothing was stored.",
+            remedy=f'Write {setting} = "keyring:" under "{name}" first: `ctxsync config edit`.',
+        )
+    from ctxsync.connectors.secrets import store
+
+    store(ask(f"{setting} of {name}"), source=name, setting=setting, spec=spec)
+    return {"name": name, "setting": setting}
+
+
+def forget_secrets(source: SourceConfig) -> list[str]:
+    """Take from the keyring what ctxsync stored for a source that is gone; return which settings."""
+    stored = [setting for setting, spec in source.secrets.items() if spec.strip() == "keyring:"]
+    if not stored:
+        return []
+    from ctxsync.connectors.secrets import forget
+
+    return [setting for setting in stored if forget(source=source.name, setting=setting)]
 
 
 def derive_name(path: Path, taken: Iterable[str]) -> str:
@@ -116,8 +217,13 @@ def _check_place(home: Home, config: Config, kind: str, path: Path) -> None:
     if not path.exists():
         nearest = next(parent for parent in path.parents if parent.exists())
         raise UsageError(f"{path} does not exist; {nearest} does.", remedy="Check the path, then add it again.")
-    if not path.is_dir():
-        raise UsageError(f"{path} is a file; a {kind} source is a folder.", remedy=f"Add {path.parent} instead.")
+    if kind in ("mailbox", "slack-export"):
+        _check_archive(kind, path)
+    elif not path.is_dir():
+        fits = "mailbox" if path.suffix.lower() in (".mbox", ".mbx", ".eml") else "slack-export"
+        known = path.suffix.lower() in (".mbox", ".mbx", ".eml", ".zip")
+        remedy = f"Run `ctxsync source add {fits} {path}`." if known else f"Add {path.parent} instead."
+        raise UsageError(f"{path} is a file; a {kind} source is a folder.", remedy=remedy)
     if kind == "git" and not is_repository(path):
         above = next((parent for parent in path.parents if is_repository(parent)), None)
         remedy = f"Run `ctxsync source add git {above}`." if above else f"For notes: `ctxsync source add notes {path}`."
@@ -134,8 +240,29 @@ def _check_place(home: Home, config: Config, kind: str, path: Path) -> None:
             remedy="Move the folder elsewhere, or choose another --home.",
         )
     for other in config.sources:
-        if other.type == kind and real(other.path) == place:
+        if other.type == kind and other.root is not None and real(other.root) == place:
             raise UsageError(f'{path} is already the source "{other.name}".', remedy="Run `ctxsync sync`.")
+
+
+def _check_archive(kind: str, path: Path) -> None:
+    """Check that a file can be what it is added as; what is in a folder, the connector tells."""
+    if path.is_dir():
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.", remedy="Check its permissions.") from error
+    zipped = head.startswith(b"PK")
+    if kind == "slack-export" and not zipped and not head.startswith(b"SQLite format 3"):
+        raise UsageError(f"{path} is no zip file.", remedy="Name the zip that Slack made of an export, or its folder.")
+    if kind == "mailbox" and zipped:
+        raise UsageError(f"{path} is a zip file.", remedy="Unpack it, then add the .mbox file or folder in it.")
+    if kind == "mailbox" and head and not (head.startswith(b"From ") or path.suffix.lower() == ".eml"):
+        raise UsageError(
+            f'{path} is no mbox: an mbox begins with a line "From …".',
+            remedy="Name an mbox file, a Maildir, or a folder of .eml files.",
+        )
 
 
 def _has_notes(path: Path) -> bool:
@@ -163,15 +290,15 @@ def _append(document: Any, source: SourceConfig, *, spelled: bool) -> None:
     import tomlkit
 
     table = tomlkit.table()
-    table.add("name", source.name)
-    table.add("type", source.type)
-    table.add("path", str(source.path))
-    if source.include:
-        table.add("include", list(source.include))
-    if source.exclude:
-        table.add("exclude", list(source.exclude))
-    if spelled:
-        table.add("trust", source.trust)
+    for item in fields(source):
+        value = getattr(source, item.name)
+        if item.name == "trust" and not spelled:
+            continue
+        if item.default is MISSING or value != item.default:
+            table.add(item.name, plain(value))
+    for setting, spec in source.secrets.items():
+        if setting not in table:
+            table.add(setting, spec)  # a default that a person looks for: where is my password?
     if "sources" in document:
         document["sources"].append(table)
     else:

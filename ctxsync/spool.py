@@ -87,7 +87,7 @@ def sources_of(repositories: Iterable[str], config: Config) -> list[str]:
     return [
         source.name
         for source in config.sources
-        if source.type == "git" and not wanted.isdisjoint(_places(str(source.path)))
+        if source.type == "git" and not wanted.isdisjoint(_places(str(source.root)))
     ]
 
 

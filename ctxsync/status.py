@@ -81,13 +81,14 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
             {
                 "name": source.name,
                 "type": source.type,
-                "location": str(source.path),
+                "location": source.location,
                 "trust": source.trust,
                 "items": items.get(source.name, 0),
                 "last_success": _noted(ran.get("at")),
                 "last_tried": _noted(ran.get("tried")),
                 "skipped": ran.get("skipped", {}),
                 "paused": paused.get(source.name, []),
+                "waits_until": _noted(ran.get("until") or None),
                 "quarantined": sum(entry["source"] == source.name for entry in found["quarantined"]),
             }
         )

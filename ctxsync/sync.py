@@ -11,7 +11,14 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ctxsync.errors import CtxsyncError, CursorExpired, SourceError, SuspiciousDeletion
+from ctxsync.errors import (
+    CtxsyncError,
+    CursorExpired,
+    RateLimited,
+    SourceError,
+    SuspiciousDeletion,
+    Unavailable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
 
 RUNNER = "ctxsync"  # the log's `source` for what the runner itself says
 WHOLE_SOURCE = ""  # the stream of a pause that concerns a source before its streams are known
+PATIENCE = 10.0
+"""Seconds after which an unreachable stream has most likely waited for a server that answers none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,7 @@ class SourceReport:
 
     `observed`, `retracted` and `moved` count changes of this pass; `quarantined` counts what stands in quarantine;
     `paused` says why the source waits, None when it does not; `skipped` counts by kind what no parser knows;
-    `sections` counts those of observed items.
+    `sections` counts those of observed items; `wait` is for how many seconds its server asked to be left alone.
     """
 
     name: str
@@ -90,6 +99,7 @@ class SourceReport:
     paused: str | None = None
     seconds: float = 0.0
     sections: int = 0
+    wait: float = 0.0
     problems: list[dict[str, Json]] = field(default_factory=list)
 
     def count(self, batch: Batch) -> None:
@@ -110,10 +120,20 @@ class SourceReport:
 
     def pause(self, stream: str, error: CtxsyncError) -> None:
         """Note that a stream waits."""
+        if isinstance(error, RateLimited):
+            self.wait = max(self.wait, error.retry_after)
         self.paused = error.message
         self.problems.append(
             {"kind": "paused", "source": self.name, "place": stream, "message": error.message, "remedy": error.remedy}
         )
+
+    def goes_on(self, until: str) -> None:
+        """Note when, as an RFC 3339 time, a server that asked to be left alone is asked again."""
+        for problem in self.problems:
+            problem["until"] = until
+            problem["remedy"] = (
+                f"Nothing to do: the first sync after {until[11:16]} UTC goes on, `ctxsync watch` by itself."
+            )
 
     def as_json(self) -> dict[str, Json]:
         """Return the report's JSON."""
@@ -159,7 +179,7 @@ def configure(store: EventStore, config: Config, now: int) -> dict[str, str]:
         if source.name in known and known[source.name]["kind"] != source.type
     }
     adopted = SchemaAdopted(name="universal", digest=schema.digest, toml=schema.toml)
-    described = [(source.name, source.type, str(source.path), source.trust) for source in config.sources]
+    described = [(source.name, source.type, source.location, source.trust) for source in config.sources]
     configured = [
         configured_event(config, *each, now=now)
         for each in (*described, ("log", "log", "", "own"))
@@ -219,6 +239,7 @@ def read_source(
     else:
         _resume(store, connector.name, WHOLE_SOURCE, now)
     for stream in streams:
+        began = time.monotonic()
         try:
             for batch, old in _batches(connector, stream, store.cursor(connector.name, stream.name)):
                 held = _quarantined(store, connector.name)
@@ -230,10 +251,17 @@ def read_source(
                 progress(Step("read", report.seen, None, connector.name))
         except SourceError as error:
             _pause(store, report, stream.name, error, now)
+            if _concerns_all(error, time.monotonic() - began):
+                break
         else:
             _resume(store, connector.name, stream.name, now)
         finally:
             report.seconds = time.monotonic() - started
+
+
+def _concerns_all(error: SourceError, seconds: float) -> bool:
+    """Say whether what stopped one stream will stop its source's other streams, each after a wait of its own."""
+    return isinstance(error, RateLimited) or (isinstance(error, Unavailable) and seconds > PATIENCE)
 
 
 def _quarantined(store: EventStore, source: str) -> set[str]:
@@ -285,12 +313,19 @@ def _guarded(read: Callable[[], Iterator[Any]]) -> Iterator[Any]:
             except StopIteration:
                 return
             yield value
-    except (SourceError, MemoryError):
+    except MemoryError:
         raise
-    except Exception as error:  # the code of any connector, ours or another's, must not stop other sources
+    except SourceError as error:
+        from ctxsync.connectors.secrets import without_secrets
+
+        error.message, error.remedy = without_secrets(error.message), without_secrets(error.remedy)
+        raise
+    except Exception as error:  # noqa: BLE001 - the code of any connector, ours or not, must not stop other sources
+        from ctxsync.connectors.secrets import without_secrets
+
         raise SourceError(
-            f"The connector failed: {type(error).__name__}: {error}", remedy="Run `ctxsync doctor`."
-        ) from error
+            f"The connector failed: {type(error).__name__}: {without_secrets(error)}", remedy="Run `ctxsync doctor`."
+        ) from None
 
 
 def _pause(store: EventStore, report: SourceReport, stream: str, error: SourceError, now: int) -> None:

@@ -8,10 +8,12 @@ whenever the `reconcile` job of `[jobs]` says so.
 from __future__ import annotations
 
 import signal
+import stat
 import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ctxsync.app import App
-    from ctxsync.config import SourceConfig
     from ctxsync.connectors.base import Stream, Watches
+    from ctxsync.source_settings import SourceConfig
 
 DEBOUNCE = 0.3
 """Seconds of quiet after a wake before a pass: an editor's save is several file events."""
@@ -36,6 +38,8 @@ LONGEST_WAIT = 2.0
 """Seconds after which a pass starts though wakes keep coming."""
 LOCK_WAIT = 5.0
 """Seconds to wait for another writer before looking whether to stop."""
+TRY_AGAIN = 300.0
+"""Seconds after which a server that could not be watched is tried again: a wait for it holds up the passes."""
 RECONCILE = "reconcile"
 _SPOOL = "\0spool"  # no source is called so
 _STOP = "\0stop"
@@ -63,6 +67,8 @@ class Watch:
         self._waiting = ""
         self._watching: dict[str, _Watched] = {}
         self._problems: set[tuple[str, ...]] = set()
+        self._due: dict[str, float] = {}  # monotonic seconds at which a source that was told to wait is read again
+        self._unwatchable: dict[str, tuple[float, str]] = {}
 
     def wake(self, name: str) -> None:
         """Say that a source, or `reconcile`, is due; from any thread."""
@@ -95,7 +101,13 @@ class Watch:
 
     def _next(self) -> set[str]:
         """Wait for a wake, then for quiet, and return what is due."""
-        names = {self._wakes.get()}
+        try:
+            wait = min(self._due.values()) - time.monotonic() if self._due else None
+            names = {self._wakes.get(timeout=None if wait is None else max(0.0, wait))}
+        except Empty:
+            names = set()
+        now = time.monotonic()
+        names |= {name for name, when in self._due.items() if when <= now}
         latest = time.monotonic() + LONGEST_WAIT
         while not self._stopped.is_set():
             try:
@@ -156,8 +168,12 @@ class Watch:
                 f"graph: {result['extracted']} extracted, {result['new_facts']} new facts in {result['seconds']:.1f} s"
             )
         read = {source["name"] for source in result["sources"]}
+        self._due = {name: when for name, when in self._due.items() if name not in read}
         standing = {problem for problem in self._problems if problem[0] not in read}
         for problem in result["problems"]:
+            if until := problem.get("until"):
+                wait = datetime.fromisoformat(until).timestamp() - self._app.clock() / 1000
+                self._due[problem["source"]] = time.monotonic() + max(wait, 1.0)
             said = tuple(str(problem[key]) for key in ("source", "kind", "place", "message"))
             standing.add(said)
             if said not in self._problems:
@@ -168,12 +184,15 @@ class Watch:
         """Watch every source that can be and is not; one whose folder went or was replaced is watched anew."""
         for source in self._app.config.sources:
             known = self._watching.get(source.name)
-            place = _identity(source.path)
+            place = _identity(source.root)
             if known is not None and known.place != place:
                 del self._watching[source.name]
                 known.stack.close()
-                self._report(f"{source.name}: {source.path} is no longer there")
-            if source.name not in self._watching and place is not None:
+                self._report(f"{source.name}: {source.location} is no longer there")
+            if source.name in self._watching or place is None:
+                continue
+            tried, _ = self._unwatchable.get(source.name, (-TRY_AGAIN, ""))
+            if source.root is not None or time.monotonic() - tried >= TRY_AGAIN:
                 self._watch_source(source, place)
 
     def _watch_source(self, source: SourceConfig, place: tuple[int, int]) -> None:
@@ -186,13 +205,17 @@ class Watch:
             if hasattr(connector, "watch"):
                 stack.enter_context(cast("Watches", connector).watch(wake))
         except (CtxsyncError, OSError) as error:
-            self._report(f"{source.name}: cannot be watched ({error}); it is read at each reconcile")
+            stack.close()
+            if self._unwatchable.get(source.name, (0.0, ""))[1] != str(error):
+                self._report(f"{source.name}: cannot be watched ({error}); it is read at each reconcile")
+            self._unwatchable[source.name] = (time.monotonic(), str(error))
             return
+        self._unwatchable.pop(source.name, None)
         self._watching[source.name] = _Watched(place, stack)
         if degraded := getattr(connector, "degraded", ""):
             self._report(f"{source.name}: {degraded}")
         elif hasattr(connector, "watch"):
-            self._report(f"{source.name}: watching {source.path}")
+            self._report(f"{source.name}: watching {source.location}")
 
     def _unwatch(self) -> None:
         for watched in self._watching.values():
@@ -208,9 +231,14 @@ class _Watched:
     stack: ExitStack
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path | None) -> tuple[int, int] | None:
+    """Return what a watch stands on: a folder, or that of a file, which may be replaced at any time; 0, 0 for a server."""
+    if path is None:
+        return 0, 0
     try:
         found = path.stat()
+        if not stat.S_ISDIR(found.st_mode):
+            found = path.parent.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino

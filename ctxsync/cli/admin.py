@@ -37,14 +37,16 @@ def status(
 def doctor(
     ctx: typer.Context,
     chain: Annotated[bool, typer.Option("--chain", help="Also check the log's whole hash chain.")] = False,
+    online: Annotated[bool, typer.Option("--online", help="Also log in to mail and Slack servers.")] = False,
     as_json: JsonFlag = False,
 ) -> int:
     """Check this installation and this home.
 
-    Each finding names what to run. Exit code 1 when something is broken.
+    Each finding names what to run. Exit code 1 when something is broken. Without --online nothing leaves this machine.
 
     Examples:
         ctxsync doctor
+        ctxsync doctor --online
         ctxsync doctor --chain
     """
     from ctxsync.app import App
@@ -60,7 +62,7 @@ def doctor(
         findings.append(
             {"check": "config", "ok": False, "level": "error", "message": error.message, "remedy": error.remedy}
         )
-    findings += App(home, config).doctor(chain=chain)
+    findings += App(home, config).doctor(chain=chain, online=online)
     show({"findings": findings}, render_status.doctor, as_json=as_json)
     return FAILED if any(finding["level"] == "error" for finding in findings) else 0
 

@@ -12,9 +12,11 @@ from ctxsync.cli.group import Entry, LazyGroup, Session
 PANELS: dict[str, tuple[Entry, ...]] = {
     "Start": (
         Entry("init", "ctxsync.cli.setup:init", "Make a home for your graph."),
-        Entry("source", "ctxsync.cli.source:group", "Add, list and remove sources: vaults and repositories."),
+        Entry(
+            "source", "ctxsync.cli.source:group", "Add, list and remove sources: notes, repositories, mail and Slack."
+        ),
         Entry("sync", "ctxsync.cli.write:sync", "Bring the graph up to date with your sources."),
-        Entry("demo", "ctxsync.cli.setup:demo", "See it at work on a sample vault and repository."),
+        Entry("demo", "ctxsync.cli.setup:demo", "See it at work on sample notes, commits, mail and Slack."),
     ),
     "Ask": (
         Entry("ask", "ctxsync.cli.read:ask", "Answer a question, with sources."),
@@ -49,7 +51,7 @@ PANELS: dict[str, tuple[Entry, ...]] = {
     ),
 }
 
-ABOUT = """ctxsync keeps a graph of what your notes and commits say, on this machine, and answers from it with sources.
+ABOUT = """ctxsync keeps a graph of what your notes, mail, Slack and commits say, on this machine, and answers from it with sources.
 
 Start with three commands:
 

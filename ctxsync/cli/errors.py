@@ -50,12 +50,12 @@ def exit_code_of(action: Callable[[], Any], *, debug: Callable[[], bool]) -> int
         return leaving.code if isinstance(leaving.code, int) else 0
     except CtxsyncError as error:
         if debug():
-            traceback.print_exc()
+            _trace()
         _say(error.message, error.remedy, word="interrupted" if isinstance(error, Interrupted) else "error")
         return error.exit_code
     except OSError as error:
         if debug():
-            traceback.print_exc()
+            _trace()
         _say(*_os_message(error))
         return FAILED
     except Exception as error:  # noqa: BLE001 - whatever escapes is a bug, and a person gets a sentence, not a traceback
@@ -63,7 +63,7 @@ def exit_code_of(action: Callable[[], Any], *, debug: Callable[[], bool]) -> int
             _say(*_usage_message(error))
             return int(getattr(error, "exit_code", 2))
         if debug():
-            traceback.print_exc()
+            _trace()
         _say(f"Something unexpected happened: {type(error).__name__}: {error}", _bug_remedy(debug=debug()))
         return FAILED
     if code == INTERRUPTED:
@@ -72,10 +72,20 @@ def exit_code_of(action: Callable[[], Any], *, debug: Callable[[], bool]) -> int
 
 
 def _say(message: str, remedy: str, *, word: str = "error") -> None:
-    sys.stderr.write(f"{word}: {inert(message)}\n")
+    sys.stderr.write(f"{word}: {inert(_without_secrets(message))}\n")
     if remedy:
-        sys.stderr.write(f"try: {inert(remedy)}\n")
+        sys.stderr.write(f"try: {inert(_without_secrets(remedy))}\n")
     sys.stderr.flush()
+
+
+def _trace() -> None:
+    sys.stderr.write(_without_secrets(traceback.format_exc()))
+
+
+def _without_secrets(text: str) -> str:
+    """Hide what this process resolved of secrets; without the module that resolves them it resolved none."""
+    secrets = sys.modules.get("ctxsync.connectors.secrets")
+    return secrets.without_secrets(text) if secrets else text
 
 
 def _bug_remedy(*, debug: bool) -> str:

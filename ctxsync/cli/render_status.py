@@ -73,6 +73,9 @@ def _attention(out: Out, document: dict[str, Any]) -> None:
         for pause in source.get("paused") or []:
             line(out)
             line(out, ("paused ", "bold yellow"), f"{one_line(source['name'])}: {one_line(pause.get('reason', ''))}")
+            if waits := source.get("waits_until"):
+                line(out, f"nothing to do: it goes on after {instant_words(waits)[:16]} UTC", indent=4)
+                continue
             line(out, f"try: ctxsync sync, or ctxsync sync --allow-deletes {one_line(source['name'])}", indent=4)
     held = document.get("quarantined") or []
     if isinstance(held, list) and held:

@@ -78,7 +78,7 @@ def init(
 
 
 def demo(ctx: typer.Context) -> int:
-    """See it at work on a sample vault and repository.
+    """See it at work on sample notes, commits, mail and Slack.
 
     Makes a home of its own in a temporary folder (or in --home), syncs the sample, asks it questions, edits it, and
     asks again.

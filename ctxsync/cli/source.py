@@ -1,4 +1,4 @@
-"""`ctxsync source`: add, list and remove."""
+"""`ctxsync source`: add, list, remove, and keep the secret of one."""
 
 from __future__ import annotations
 
@@ -16,48 +16,114 @@ group = typer.Typer(
     cls=Group,
     add_completion=False,
     rich_markup_mode=None,
-    help="""Add, list and remove sources: vaults and repositories.
+    help="""Add, list and remove sources: notes, repositories, mail and Slack.
 
     Examples:
         ctxsync source add notes ~/notes
+        ctxsync source add imap robin@mail.example.com
         ctxsync source list
     """,
 )
 
 
+def _option(name: str, metavar: str, about: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=about, show_default=False)
+
+
 @group.command(cls=Command)
 def add(
     ctx: typer.Context,
-    kind: Annotated[str, typer.Argument(metavar="TYPE", help="notes (a folder of Markdown) or git (a repository).")],
-    location: Annotated[str, typer.Argument(metavar="LOCATION", help="The folder.")],
+    kind: Annotated[
+        str, typer.Argument(metavar="TYPE", help="notes, git, imap, mailbox, slack or slack-export; see below.")
+    ],
+    location: Annotated[
+        str, typer.Argument(metavar="LOCATION", help="The folder or file; user@host for imap.", show_default=False)
+    ] = "",
     *,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", metavar="N", help="What to call it; else the folder's name.", show_default=False),
-    ] = None,
-    trust: Annotated[
-        str | None,
-        typer.Option("--trust", metavar="own|others", help="Whose words it holds; notes are own.", show_default=False),
-    ] = None,
-    include: Annotated[
-        list[str] | None, typer.Option("--include", metavar="GLOB", help="Read only these.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, _option("--name", "N", "What to call it; else it is named by its location.")] = None,
+    trust: Annotated[str | None, _option("--trust", "own|others", "Whose words it holds; notes are own.")] = None,
+    include: Annotated[list[str] | None, _option("--include", "GLOB", "Read only these files.")] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="GLOB", help="Leave these out.", show_default=False)
+        list[str] | None, _option("--exclude", "GLOB", "Leave these files, folders or channels out.")
+    ] = None,
+    since: Annotated[str | None, _option("--since", "DATE", "Mail, Slack: nothing older, as 2024-01-31.")] = None,
+    host: Annotated[str | None, _option("--host", "HOST", "imap: the server; LOCATION is then the user.")] = None,
+    port: Annotated[int | None, _option("--port", "N", "imap: else 993, or 143 without TLS.")] = None,
+    tls: Annotated[str | None, _option("--tls", "tls|starttls|none", "imap: how the line is secured.")] = None,
+    tls_ca: Annotated[
+        str | None, _option("--tls-ca", "FILE", "imap: certificates of a server that signs its own.")
+    ] = None,
+    folders: Annotated[list[str] | None, _option("--folders", "GLOB", "imap: only these mail folders.")] = None,
+    channels: Annotated[list[str] | None, _option("--channels", "GLOB", "Slack: only these channels.")] = None,
+    secret: Annotated[
+        str | None,
+        _option("--secret", "SPEC", "imap, slack: where password or token is: keyring:, env:NAME, command:…"),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Add a source to the settings; the next sync reads it.
 
+    Types: notes (a folder of Markdown), git (a repository), imap (a mail account), mailbox (an mbox, a Maildir or a
+    folder of .eml files), slack (a workspace), slack-export (its export, a zip or folder). Passwords and tokens are never
+    arguments: `ctxsync source secret NAME` asks for them and keeps them in the keyring.
+
     Examples:
         ctxsync source add notes ~/notes --name vault
         ctxsync source add git ~/src/project
-        ctxsync source add notes ~/notes --exclude "private/**"
+        ctxsync source add imap robin@mail.example.com --name work --folders INBOX --folders Sent
+        ctxsync source add imap robin@example.com --host mail.example.com
+        ctxsync source add mailbox ~/Takeout/All.mbox
+        ctxsync source add slack harbourlight --channels "team-*"
+        ctxsync source add slack-export ~/Downloads/export.zip
     """
-    document = open_app(ctx).add_source(
-        kind, location, name=name, trust=trust, include=tuple(include or ()), exclude=tuple(exclude or ())
-    )
+    import os
+
+    from ctxsync.errors import UsageError
+
+    if not location and kind != "slack":
+        raise UsageError(f"Missing LOCATION: where the {kind} is.", remedy="Run `ctxsync source add --help`.")
+    options: dict[str, Any] = {
+        "trust": trust,
+        "include": tuple(include or ()),
+        "exclude": tuple(exclude or ()),
+        "since": since,
+        "host": host,
+        "port": port,
+        "tls": tls,
+        "tls_ca": os.path.abspath(os.path.expanduser(tls_ca)) if tls_ca else None,  # noqa: PTH100, PTH111 - as home.expanded
+        "folders": tuple(folders or ()),
+        "channels": tuple(channels or ()),
+        "token" if kind == "slack" else "password": secret,
+    }
+    document = open_app(ctx).add_source(kind, location, name=name, **options)
     show(document, _added, as_json=as_json)
+
+
+@group.command(cls=Command)
+def secret(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="SOURCE", help="Its name.")],
+    setting: Annotated[
+        str,
+        typer.Argument(
+            metavar="SETTING", help="password, token, app_token …; else the one it needs.", show_default=False
+        ),
+    ] = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """Ask for a source's password or token and keep it in the keyring.
+
+    What is typed is not shown. It goes to the keyring of your desktop (or the one that the package keyring is set up
+    with), not into a file of ctxsync. Where there is no keyring, config.toml can say env:NAME or command:… instead.
+
+    Examples:
+        ctxsync source secret work
+        ctxsync source secret team app_token
+        pass show mail | ctxsync source secret work
+    """
+    from ctxsync.cli.asking import ask_secret
+
+    show(open_app(ctx).store_secret(name, setting, ask_secret), _stored, as_json=as_json)
 
 
 @group.command("list", cls=Command)
@@ -95,8 +161,21 @@ def remove(
 def _added(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
-    line(out, "Added ", (document["name"], "bold"), f" ({document['type']}, {document['path']}).")
+    line(out, "Added ", (document["name"], "bold"), f" ({document['type']}, {document['location']}).")
+    specs = [document[key] for key in ("password", "token", "oauth_token") if key in document]
+    if any(spec.startswith("keyring:") for spec in specs):
+        line(
+            out,
+            f"Store its {'token' if document['type'] == 'slack' else 'password'}: ctxsync source secret {document['name']}",
+        )
     line(out, "Read it with: ctxsync sync")
+
+
+def _stored(out: Out, document: dict[str, Any]) -> None:
+    from ctxsync.cli.output import line
+
+    line(out, f"Stored the {document['setting']} of {document['name']} in the keyring.")
+    line(out, "Try it: ctxsync doctor --online")
 
 
 def _listed(out: Out, document: dict[str, Any]) -> None:
@@ -105,10 +184,12 @@ def _listed(out: Out, document: dict[str, Any]) -> None:
     if not document["sources"]:
         line(out, "There are no sources yet. Add one: ctxsync source add notes ~/notes")
     for source in document["sources"]:
-        line(out, (source["name"], "bold"), f"  {source['type']}  {source['path']}  trust {source['trust']}")
+        line(out, (source["name"], "bold"), f"  {source['type']}  {source['location']}  trust {source['trust']}")
 
 
 def _removed(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
     line(out, f"Removed {document['removed']}. What it alone said no longer answers; its text stays in the log.")
+    if document.get("forgotten"):
+        line(out, f"Its {' and '.join(document['forgotten'])} is gone from the keyring.")

@@ -11,6 +11,8 @@ from ctxsync.errors import ConfigError
 from ctxsync.home import Home
 
 ROOT = Path(__file__).parents[2]
+MAIL = '[[sources]]\nname = "work"\ntype = "imap"\nhost = "mail.example.com"\nuser = "robin"\n'
+TEAM = '[[sources]]\nname = "team"\ntype = "slack"\n'
 VAULT = '[[sources]]\nname = "vault"\ntype = "notes"\npath = "/srv/notes"\n'
 
 
@@ -48,6 +50,23 @@ def test_a_source_without_trust_has_the_default_of_its_type() -> None:
     assert [source.trust for source in parse(VAULT + code).sources] == ["own", "others"]
 
 
+def test_each_type_has_its_own_settings_and_defaults() -> None:
+    mail, team = parse(MAIL + "since = 2024-01-31\n" + TEAM + 'api_url = "http://127.0.0.1:8080/api/"\n').sources
+    assert (mail.location, mail.trust, mail.secrets) == ("robin@mail.example.com", "others", {"password": "keyring:"})
+    assert mail.settings() == {
+        "trust": "others", "allow_cloud": True, "host": "mail.example.com", "user": "robin", "port": 0, "tls": "tls",
+        "password": "keyring:", "folders": [], "exclude": [], "since": "2024-01-31", "max_body": 25_000_000,
+    }  # fmt: skip
+    assert (team.location, team.secrets) == ("127.0.0.1:8080", {"token": "keyring:"})
+    assert team.settings()["lookback_days"] == 7
+
+
+def test_a_secret_in_the_clear_is_told_how_to_be_stored() -> None:
+    message = refusal(MAIL + 'password = "hunter2"\n')
+    assert "line 6" in message
+    assert "`ctxsync source secret work password`" in message
+
+
 def test_a_path_from_the_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/robin")
     source = parse(VAULT.replace("/srv/notes", "~/notes")).sources[0]
@@ -68,7 +87,21 @@ def test_a_path_from_the_home_directory_is_expanded(monkeypatch: pytest.MonkeyPa
         ('[extraction]\nmode = "cloud-quality"\n', 'can only be "local-only" in this version'),
         ("[retention]\nretracted = 30\n", 'can only be "forever" in this version'),
         ('[jobs]\nreconcile = "every hour"\n', "must be a cron line of five fields"),
-        (VAULT.replace('notes"\n', 'imap"\n', 1), 'line 3: sources of type "imap" are not available in this version'),
+        (VAULT.replace('notes"\n', 'slack"\n', 1), 'line 4: "path" in [[sources]] "vault" is of sources of type'),
+        (
+            VAULT + 'folders = ["INBOX"]\n',
+            'line 5: "folders" in [[sources]] "vault" is of sources of type imap, not notes',
+        ),
+        (VAULT.replace('type = "notes"\n', ""), '[[sources]] "vault" lacks "type"'),
+        (MAIL.replace('host = "mail.example.com"\n', ""), '[[sources]] "work" lacks "host"'),
+        (MAIL + "port = 99999\n", 'line 6: "port" in [[sources]] "work" must be from 0 to 65535'),
+        (MAIL + 'tls = "ssl"\n', "must be one of: tls, starttls, none"),
+        (MAIL + "foldres = []\n", 'line 6: unknown key "foldres" in [[sources]] "work"; did you mean "folders"?'),
+        (MAIL + 'since = "01/31/2024"\n', 'must be a date, as "2024-01-31"'),
+        (MAIL + 'tls_ca = "ca.pem"\n', 'line 6: "tls_ca" in [[sources]] "work" must be absolute'),
+        (MAIL.replace("mail.example", "https://mail.example"), 'must be the name of a server, as "imap.example.com"'),
+        (MAIL + 'password = "keyring:"\noauth_token = "env:T"\n', 'has both "password" and "oauth_token"'),
+        (TEAM + 'api_url = "http://example.com/api/"\n', "must be an address that begins with https://"),
         (VAULT.replace('notes"\n', 'note"\n', 1), 'line 3: unknown source type; did you mean "notes"?'),
         (VAULT.replace('name = "vault"\n', ""), '[[sources]] lacks "name"'),
         (VAULT + VAULT, 'line 6: two sources are named "vault"'),
@@ -87,6 +120,10 @@ def test_a_setting_that_means_nothing_is_refused_with_its_line_and_the_nearest_k
     "text",
     [
         VAULT + 'password = "hunter2"\n',
+        MAIL + 'password = "hunter2"\n',
+        MAIL + 'oauth_token = "hunter2"\n',
+        TEAM + 'app_token = "xapp-hunter2"\n',
+        TEAM + 'token = ["xoxb-hunter2"]\n',
         '[cerebras]\napi_key = "hunter2"\n',
         VAULT.replace("/srv/notes", "https://robin:hunter2@example.com/x"),
         'token = "hunter2"\n',

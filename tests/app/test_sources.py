@@ -3,15 +3,19 @@ from __future__ import annotations
 import stat
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxsync.config import NAME_PATTERN, RESERVED_NAMES, SourceConfig, load_config
+from ctxsync.config import NAME_PATTERN, RESERVED_NAMES, load_config
 from ctxsync.errors import ConfigError, UsageError
 from ctxsync.home import Home
 from ctxsync.sources import add, derive_name, remove_from_file
+
+if TYPE_CHECKING:
+    from ctxsync.source_settings import SourceConfig
 
 WRITTEN = """# my settings
 
@@ -54,7 +58,7 @@ def put(home: Home, kind: str, path: Path, name: str | None = None) -> SourceCon
 
 def test_an_added_source_stands_in_the_file_under_a_name_of_its_folder(home: Home, vault: Path) -> None:
     assert put(home, "notes", vault).name == "my-notes"
-    assert [(s.name, s.path, s.trust) for s in load_config(home).sources] == [("my-notes", vault, "own")]
+    assert [(s.name, s.root, s.trust) for s in load_config(home).sources] == [("my-notes", vault, "own")]
     assert stat.S_IMODE(home.config_path.stat().st_mode) == 0o600
 
 
@@ -77,8 +81,8 @@ def test_the_last_source_can_be_removed(home: Home, vault: Path) -> None:
 
 def test_globs_and_trust_are_written(home: Home, vault: Path) -> None:
     add(home, load_config(home), "notes", str(vault), trust="others", exclude=("private/**",), include=("*.md",))
-    (source,) = load_config(home).sources
-    assert (source.trust, source.exclude, source.include) == ("others", ("private/**",), ("*.md",))
+    settings = load_config(home).sources[0].settings()
+    assert (settings["trust"], settings["exclude"], settings["include"]) == ("others", ["private/**"], ["*.md"])
 
 
 def test_a_missing_path_names_the_nearest_folder_that_exists(home: Home, vault: Path) -> None:
@@ -136,11 +140,90 @@ def test_a_folder_in_ctxsyncs_own_home_is_refused(home: Home) -> None:
             put(home, "notes", path)
 
 
-def test_types_of_later_versions_and_unknown_ones_are_told_apart(home: Home, vault: Path) -> None:
-    with pytest.raises(UsageError, match="not available in this version"):
-        put(home, "slack", vault)
-    with pytest.raises(UsageError, match="no source type"):
+def test_an_unknown_type_names_the_nearest_one_or_all(home: Home, vault: Path) -> None:
+    with pytest.raises(UsageError, match=r"Did you mean slack-export\?"):
+        put(home, "slack_exports", vault)
+    with pytest.raises(UsageError, match="Use notes, git, imap, mailbox, slack or slack-export"):
         put(home, "vault", vault)
+
+
+def account(home: Home, location: str, **options: Any) -> SourceConfig:
+    return add(home, load_config(home), "imap", location, **options)
+
+
+def test_a_mail_account_is_named_by_its_server_and_looks_for_its_password_in_the_keyring(home: Home) -> None:
+    source = account(home, "robin@mail.example.com", port=1993, folders=("INBOX", "Sent*"), since="2024-01-31")
+    assert (source.name, source.location, source.root) == ("example.com", "robin@mail.example.com", None)
+    assert 'password = "keyring:"' in home.config_path.read_text()
+    assert [each.settings() for each in load_config(home).sources] == [source.settings()]
+    assert source.settings() | {"port": 1993, "folders": ["INBOX", "Sent*"]} == source.settings()
+
+
+def test_an_address_that_logs_in_is_told_apart_from_its_server(home: Home) -> None:
+    assert account(home, "robin@example.org@mail.example.com").location == "robin@example.org at mail.example.com"
+    assert account(home, "ann@example.org", host="mx.example.com").location == "ann@example.org at mx.example.com"
+    with pytest.raises(UsageError, match=r'already the source "example\.com"'):
+        account(home, "robin@example.org@mail.example.com")
+
+
+@pytest.mark.parametrize("location", ["", "robin", "@mail.example.com", "robin@"])
+def test_a_mail_account_without_user_or_server_says_how_to_write_it(home: Home, location: str) -> None:
+    with pytest.raises(UsageError, match=r"user@host.*--host"):
+        account(home, location)
+
+
+def test_a_secret_on_the_command_line_is_neither_written_nor_repeated(home: Home) -> None:
+    attempts: list[tuple[str, str, dict[str, Any]]] = [
+        ("imap", "robin:hunter2@mail.example.com", {}),
+        ("imap", "imaps://robin:hunter2@mail.example.com", {}),
+        ("imap", "robin@mail.example.com", {"password": "hunter2"}),
+        ("slack", "xoxb-hunter2", {}),
+        ("slack", "team", {"token": "xoxp-hunter2"}),
+    ]
+    for kind, location, options in attempts:
+        with pytest.raises(UsageError, match="source secret") as caught:
+            add(home, load_config(home), kind, location, **options)
+        assert "hunter2" not in str(caught.value)
+    assert not home.config_path.exists()
+
+
+def test_an_option_of_another_type_is_explained(home: Home, vault: Path) -> None:
+    with pytest.raises(UsageError, match=r'"folders" .* is of sources of type imap, not notes'):
+        add(home, load_config(home), "notes", str(vault), folders=("INBOX",))
+    with pytest.raises(UsageError, match='must be a date, as "2024-01-31"'):
+        account(home, "robin@mail.example.com", since="last year")
+    with pytest.raises(UsageError, match="must be from 0 to 65535"):
+        account(home, "robin@mail.example.com", port=99_999)
+
+
+def test_a_workspace_is_called_as_it_is_named(home: Home) -> None:
+    assert add(home, load_config(home), "slack", "https://Acme-Works.slack.com/archives").name == "acme-works"
+    assert add(home, load_config(home), "slack", "").name == "slack"
+    assert [source.location for source in load_config(home).sources] == ["slack.com", "slack.com"]
+
+
+def test_a_mailbox_must_be_one(home: Home, tmp_path: Path) -> None:
+    letters = {"All mail.mbox": b"From a@example.com Mon\n\nx", "photo.jpg": b"\xff\xd8", "takeout.zip": b"PK\3\4"}
+    for name, data in letters.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "empty.mbox").write_bytes(b"")
+    assert put(home, "mailbox", tmp_path / "All mail.mbox").name == "all-mail"
+    assert put(home, "mailbox", tmp_path / "empty.mbox").name == "empty"
+    with pytest.raises(UsageError, match="is no mbox"):
+        put(home, "mailbox", tmp_path / "photo.jpg")
+    with pytest.raises(UsageError, match="Unpack it"):
+        put(home, "mailbox", tmp_path / "takeout.zip")
+    with pytest.raises(UsageError, match="source add mailbox"):
+        put(home, "notes", tmp_path / "All mail.mbox")
+
+
+def test_a_slack_export_is_a_folder_or_a_zip(home: Home, tmp_path: Path, vault: Path) -> None:
+    (tmp_path / "export.zip").write_bytes(b"PK\3\4")
+    (tmp_path / "export.txt").write_bytes(b"hello")
+    assert put(home, "slack-export", tmp_path / "export.zip").name == "export"
+    assert put(home, "slack-export", vault).name == "my-notes"
+    with pytest.raises(UsageError, match="is no zip file"):
+        put(home, "slack-export", tmp_path / "export.txt")
 
 
 def test_a_broken_config_is_never_overwritten(home: Home, vault: Path) -> None:

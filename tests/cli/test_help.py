@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_ctxsync_alone_says_what_it_is_and_the_first_three_commands(line: Any) -> None:
     ran = line()
     assert ran.code == 0
-    assert "keeps a graph of what your notes and commits say" in ran.out
+    assert "keeps a graph of what your notes, mail, Slack and commits say" in ran.out
     commands = [text.strip() for text in ran.out.splitlines() if text.startswith("    ctxsync ")]
     assert commands == ["ctxsync init", "ctxsync source add notes ~/notes", "ctxsync sync"]
 

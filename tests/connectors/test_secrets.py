@@ -25,10 +25,10 @@ SECRET = 'tr0ub4dor "ö\\& 3'
 class Drawer(keyring.backend.KeyringBackend):
     """A keyring in memory."""
 
-    priority = 1  # type: ignore[assignment]
+    priority = 1
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.held: dict[tuple[str, str], str] = {}
         self.raises: Exception | None = None
 
@@ -41,6 +41,9 @@ class Drawer(keyring.backend.KeyringBackend):
         if self.raises:
             raise self.raises
         self.held[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self.held[service, username]
 
 
 @pytest.fixture
@@ -70,6 +73,24 @@ def test_what_was_stored_for_a_source_is_found_by_the_bare_form(drawer: Drawer) 
     assert resolve("keyring:") == SECRET
 
 
+def test_what_was_stored_can_be_forgotten_once(drawer: Drawer) -> None:
+    secrets.store(SECRET, source="work", setting="password")
+    assert secrets.forget(source="work", setting="password")
+    assert not secrets.forget(source="work", setting="password")
+    assert not drawer.held
+
+
+def test_a_secret_is_stored_where_its_spec_looks(drawer: Drawer) -> None:
+    secrets.store(SECRET, source="work", setting="password", spec="keyring:Mail/robin")
+    assert resolve("keyring:Mail/robin") == SECRET
+
+
+def test_a_secret_that_was_resolved_is_hidden_in_whatever_is_said_later(drawer: Drawer) -> None:
+    secrets.store(SECRET, source="work", setting="password")
+    resolve("keyring:")
+    assert secrets.without_secrets(f"refused: {SECRET}") == "refused: ***"
+
+
 def test_another_programs_entry_is_found_by_its_service_and_user(drawer: Drawer) -> None:
     drawer.held["mail.example.com", "robin@example.com"] = SECRET
     assert resolve("keyring:mail.example.com/robin@example.com") == SECRET
@@ -77,14 +98,14 @@ def test_another_programs_entry_is_found_by_its_service_and_user(drawer: Drawer)
 
 def test_a_secret_that_is_not_in_the_keyring_says_how_to_store_it(drawer: Drawer) -> None:
     assert "`ctxsync source secret work`" in refused("keyring:")
-    assert "`keyring set Mail robin`" in refused("keyring:Mail/robin")
+    assert "(service Mail, user robin)" in refused("keyring:Mail/robin")
     assert "keyring:SERVICE/USER" in refused("keyring:Mail")
     with pytest.raises(AuthError, match="source secret team app_token"):
         secrets.resolve("keyring:", source="team", setting="app_token")
 
 
 def test_a_machine_without_a_keyring_is_told_the_other_forms(drawer: Drawer) -> None:
-    keyring.set_keyring(keyring.backends.fail.Keyring())
+    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
     for said in (refused("keyring:"), refused("keyring:Mail/robin")):
         assert "no keyring" in said
         assert "env:" in said
