@@ -30,11 +30,11 @@ BATCHES = 100
 TEXT = "Robin Vale and Nadia Rahn moved the orders service to Kafka; see [[Acme]] for the contract. " * 8
 TABLES = {
     "event": "(position INTEGER PRIMARY KEY AUTOINCREMENT, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14)",
-    "state": "(source, subject, key, value, position, PRIMARY KEY (source, subject, key)) WITHOUT ROWID",
+    "state": "(subject, source, seq, value, PRIMARY KEY (subject, source)) WITHOUT ROWID",
 }
 NEW_ROWS = {
     "event": "SELECT * FROM event WHERE position > ?",
-    "state": "SELECT * FROM state WHERE position > ?",
+    "state": "SELECT * FROM state WHERE subject IN (SELECT subject FROM event WHERE position > ?)",
 }
 Rows = dict[str, list[Any]]
 

@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass
 from hashlib import sha256
+from struct import unpack
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import orjson
@@ -159,9 +160,9 @@ def genesis(log_id: str) -> bytes:
     return sha256(b"ctxsync log " + log_id.encode()).digest()
 
 
-def content_digest(salt: bytes, subject: str, fingerprint: str, payload: str) -> bytes:
+def content_digest(salt: bytes, subject: str, fingerprint: str, payload: bytes) -> bytes:
     """Return the salted digest of what an erasure removes: without the salt, nothing can be guessed from it."""
-    return sha256(salt + orjson.dumps((subject, fingerprint)) + payload.encode()).digest()
+    return sha256(salt + orjson.dumps((subject, fingerprint)) + payload).digest()
 
 
 def chain_hash(prev_hash: bytes, digest: bytes, envelope: Envelope) -> bytes:
@@ -172,23 +173,32 @@ def chain_hash(prev_hash: bytes, digest: bytes, envelope: Envelope) -> bytes:
 _RANDOM_BITS: Final = 74
 _LOW_BITS: Final = 62
 _LOW: Final = (1 << _LOW_BITS) - 1
-_VERSION_AND_VARIANT: Final = (0x7 << 76) | (0b10 << 62)
+_VARIANT: Final = 0b10 << 62
 
 
-def uuid7s(count: int, ms: int, previous: str = "") -> Iterator[str]:
-    """Yield UUIDv7s (RFC 9562) for a time in ms, each greater than the one before, the first than `previous`.
+def uuid7s(count: int, ms: int, previous: str = "") -> list[str]:
+    """Return UUIDv7s (RFC 9562) for a time in ms, each greater than the one before, the first than `previous`.
 
     Within a millisecond the random part counts up by a random step (method 2 of section 6.2).
     """
-    steps = os.urandom(4 * count)
     number = (ms << _RANDOM_BITS) | (int.from_bytes(os.urandom(10)) >> 6)
     if previous:
         bits = int(previous.replace("-", ""), 16)
         last = (bits >> 80 << _RANDOM_BITS) | ((bits >> 64 & 0xFFF) << _LOW_BITS) | (bits & _LOW)
         if number >> _RANDOM_BITS <= last >> _RANDOM_BITS:
             number = last + 1
-    for start in range(0, 4 * count, 4):
-        number += 1 + int.from_bytes(steps[start : start + 4])
-        high = number >> _LOW_BITS
-        text = f"{(high >> 12 << 80) | ((high & 0xFFF) << 64) | (number & _LOW) | _VERSION_AND_VARIANT:032x}"
-        yield f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    high, low = number >> _LOW_BITS, number & _LOW
+    start = _start_of(high)
+    made = []
+    for step in unpack(f"{count}I", os.urandom(4 * count)):
+        low += 1 + step
+        if low > _LOW:
+            high, low = high + 1, low & _LOW
+            start = _start_of(high)
+        end = f"{low | _VARIANT:016x}"
+        made.append(f"{start}-{end[:4]}-{end[4:]}")
+    return made
+
+
+def _start_of(high: int) -> str:
+    return f"{high >> 28:08x}-{high >> 12 & 0xFFFF:04x}-7{high & 0xFFF:03x}"

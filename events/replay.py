@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from ctxsync.errors import StoreCorrupt, StoreError
+from ctxsync.events import states
 from ctxsync.events.envelope import Record, canonical
 from ctxsync.events.model import PAYLOADS
 from ctxsync.events.verify import Chain
-from ctxsync.events.writing import head_of, insert, state_of
+from ctxsync.events.writing import head_of, insert
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import apsw
 
     from ctxsync.events.upcast import Versions
-    from ctxsync.events.writing import StateRow
 
 BATCH: Final = 500
 
@@ -38,7 +38,7 @@ WHERE position IN (SELECT value FROM json_each(?))
 SELECT_OF_SUBJECTS: Final = """
 SELECT * FROM event WHERE subject IN (SELECT value FROM json_each(?)) ORDER BY position
 """
-REMOVE_STATE: Final = "DELETE FROM state WHERE source = ? AND subject = ?"
+REMOVE_STATE: Final = "DELETE FROM state WHERE subject = ? AND source = ?"
 
 
 def records(db: apsw.Connection, upto: int) -> Iterator[Record]:
@@ -51,22 +51,27 @@ def records(db: apsw.Connection, upto: int) -> Iterator[Record]:
             yield record
 
 
-def state_rows(record: Record, versions: Versions) -> Iterator[StateRow]:
-    """Yield what a stored event makes true; nothing for an erased one.
+def derive(db: apsw.Connection, rows: Iterable[Record], versions: Versions) -> None:
+    """Let stored events, in order, make true what they say; an erased one says nothing.
 
     Raises:
-        StoreTooNew: Its type or version is not known.
-        StoreError: Its payload is none of its type.
+        StoreTooNew: The type or version of one is not known.
+        StoreError: The payload of one is none of its type.
     """
-    if record.subject is None or record.payload is None:
-        return
-    _, fields = versions.upcast(record.type, record.version, orjson.loads(record.payload))
-    try:
-        payload = PAYLOADS[record.type].model_validate_json(canonical(fields))
-    except ValueError as error:
-        raise StoreError(f"Position {record.position} is no {record.type}: {error}") from error
-    for key, value in state_of(payload).items():
-        yield record.source, record.subject, key, value, record.position
+    telling = [row for row in rows if row.subject is not None and row.payload is not None]
+    known = states.load(db, (row.subject or "" for row in telling))
+    touched = {}
+    for row in telling:
+        _, fields = versions.upcast(row.type, row.version, orjson.loads(row.payload or ""))
+        try:
+            payload = PAYLOADS[row.type].model_validate_json(canonical(fields))
+        except ValueError as error:
+            raise StoreError(f"Position {row.position} is no {row.type}: {error}") from error
+        pair = (row.subject or "", row.source)
+        touched[pair] = state = known.setdefault(pair, states.State())
+        state.add(payload.state(), payload.fingerprint())
+        state.seq = row.seq
+    states.store(db, touched)
 
 
 def replay(db: apsw.Connection, given: Iterable[tuple[str, Record]], versions: Versions) -> tuple[int, dict[int, str]]:
@@ -106,7 +111,8 @@ def replay(db: apsw.Connection, given: Iterable[tuple[str, Record]], versions: V
 
 
 def _store(db: apsw.Connection, batch: list[Record], versions: Versions) -> None:
-    insert(db, batch, (row for record in batch for row in state_rows(record, versions)))
+    insert(db, batch)
+    derive(db, batch, versions)
     if batch and batch[-1].type == "erasure.requested" and batch[-1].payload is not None:
         null_content(db, orjson.loads(batch[-1].payload)["positions"], versions)
 
@@ -118,17 +124,8 @@ def null_content(db: apsw.Connection, positions: Iterable[int], versions: Versio
         return
     db.execute(NULL_CONTENT, (canonical([position for position, _, _ in found]),))
     pairs = sorted({(source, subject) for _, source, subject in found})
-    db.executemany(REMOVE_STATE, pairs)
+    db.executemany(REMOVE_STATE, [(subject, source) for source, subject in pairs])
     touched = set(pairs)
-    left = [
-        Record._make(row)
-        for row in db.execute(SELECT_OF_SUBJECTS, (canonical(sorted({subject for _, subject in pairs})),))
-        if (row[2], row[3]) in touched
-    ]
-    rows = [row for record in left for row in state_rows(record, versions)]
-    rows.extend(
-        (record.source, record.subject, "seq", str(record.seq), record.position)
-        for record in left
-        if record.subject is not None
-    )
-    insert(db, [], rows)
+    subjects = canonical(sorted({subject for _, subject in pairs}))
+    left = [Record._make(row) for row in db.execute(SELECT_OF_SUBJECTS, (subjects,)) if (row[2], row[3]) in touched]
+    derive(db, left, versions)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ctxsync.events import cursors as cursor_table
+from ctxsync.events import states
 from ctxsync.events.database import connect, damaged, transaction, translated
 from ctxsync.events.envelope import Appended, Event, NewEvent, Verified, canonical, genesis, now_ms
 from ctxsync.events.upcast import KNOWN, Versions
@@ -39,11 +40,6 @@ ORDER BY position LIMIT ?
 """
 SELECT_HASH: Final = "SELECT hash FROM event WHERE position = ?"
 SELECT_RECORDED_AT: Final = "SELECT recorded_at FROM event WHERE position = ?"
-SELECT_VALUE: Final = "SELECT value FROM state WHERE source = ? AND subject = ? AND key = ?"
-SELECT_VALUES: Final = """
-SELECT subject, key, value FROM state
-WHERE source = ?1 AND subject >= ?2 AND subject < ?2 || ?4 AND key >= ?3 AND key < ?3 || ?4 ORDER BY subject, key
-"""
 
 NO_CURSORS: Final[Mapping[tuple[str, str], Mapping[str, Json]]] = MappingProxyType({})
 
@@ -201,8 +197,7 @@ class EventStore:
     def state(self, source: str, subject: str, key: str) -> str | None:
         """Return what the log last set a key to (see `ctxsync.events.model.Payload.state`); None when nothing did."""
         with translated(self.path):
-            found: str | None = self.db.execute(SELECT_VALUE, (source, subject, key)).get
-            return found
+            return states.value(self.db, source, subject, key)
 
     def states(self, source: str, prefix: str = "", *, subjects: str = "") -> list[tuple[str, str, str]]:
         """Return (subject, key, value) of a source for every key that starts with `prefix`, sorted.
@@ -210,7 +205,7 @@ class EventStore:
         `subjects` is how their subjects start: without it, all states of the source are looked through.
         """
         with translated(self.path):
-            return list(self.db.execute(SELECT_VALUES, (source, subjects, prefix, "\U0010ffff")))
+            return states.values(self.db, source, subjects, prefix)
 
     def cursor(self, source: str, stream: str) -> dict[str, Json]:
         """Return where the reading of a stream stands; empty before its first patch."""

@@ -22,12 +22,12 @@ CREATE TABLE event (
     hash BLOB NOT NULL                     -- of prev_hash, digest and the columns that cannot be erased
 ) STRICT;
 
--- What the log makes true: the last value that each key was set to. Derivable from `event`. Besides the keys of the
--- payloads there are `seq`, the last one of the subject, and `version:<fingerprint>` for every version it has had. All
--- that an append looks up about a subject stands together: one page read and written, where indexes would touch more.
+-- What the log makes true: the last seq of a subject at a source, and as JSON the last value that each key of the
+-- payloads was set to, with `version:<fingerprint>` for every version it has had. Derivable from `event`. All that an
+-- append asks about a subject, at every source, stands together: it is read and written in one place.
 CREATE TABLE state (
-    source TEXT NOT NULL, subject TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, position INTEGER NOT NULL,
-    PRIMARY KEY (source, subject, key)
+    subject TEXT NOT NULL, source TEXT NOT NULL, seq INTEGER NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (subject, source)
 ) STRICT, WITHOUT ROWID;
 
 -- Where the reading of each stream stands: the value of each key, and the head of the log when it was set.
@@ -41,27 +41,27 @@ CREATE TABLE cursor_was (
     source TEXT NOT NULL, stream TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
     position INTEGER NOT NULL, until INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX cursor_was_until ON cursor_was (until);
 
 -- The positions that may be erased now: filled by `erasure.requested`, emptied by `subject.erased`.
 CREATE TABLE erasing (position INTEGER PRIMARY KEY) STRICT;
 
--- Also stops INSERT OR REPLACE, which would remove a row without firing the delete trigger.
+-- Also stops INSERT OR REPLACE, which would remove a row without firing the delete trigger. One trigger for all that an
+-- insert must fulfil: each costs every append. An erasure's own events cannot be erased: they say why the others are
+-- empty.
 CREATE TRIGGER event_insert BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
-    OR NEW.seq <= (
-        SELECT CAST(value AS INTEGER) FROM state WHERE source = NEW.source AND subject = NEW.subject AND key = 'seq'
-    )
+    OR NEW.type IN ('erasure.requested', 'subject.erased')
 BEGIN
-    SELECT raise(ABORT, 'the log is append-only: an event goes to the end, with the next seq');
-END;
-
-CREATE TRIGGER event_inserted AFTER INSERT ON event
-WHEN NEW.subject IS NOT NULL
-BEGIN
-    INSERT INTO state (source, subject, key, value, position)
-    VALUES (NEW.source, NEW.subject, 'seq', CAST(NEW.seq AS TEXT), NEW.position)
-    ON CONFLICT DO UPDATE SET value = excluded.value, position = excluded.position;
+    SELECT raise(ABORT, 'the log is append-only: an event goes to the end')
+    WHERE NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event);
+    INSERT OR IGNORE INTO erasing
+    SELECT event.position FROM json_each(NEW.payload, '$.positions') AS named
+    JOIN event ON event.position = named.value
+    WHERE NEW.type = 'erasure.requested' AND event.type NOT IN ('erasure.requested', 'subject.erased');
+    SELECT raise(ABORT, 'the receipt of an erasure comes last')
+    WHERE NEW.type = 'subject.erased'
+        AND EXISTS (SELECT 1 FROM erasing JOIN event USING (position) WHERE payload IS NOT NULL);
+    DELETE FROM erasing WHERE NEW.type = 'subject.erased';
 END;
 
 CREATE TRIGGER event_delete BEFORE DELETE ON event
@@ -80,22 +80,4 @@ WHEN NOT (
 )
 BEGIN
     SELECT raise(ABORT, 'the log is append-only: only an erasure changes an event');
-END;
-
--- An erasure's own events cannot be erased: they say why the others are empty.
-CREATE TRIGGER event_erasure_requested AFTER INSERT ON event
-WHEN NEW.type = 'erasure.requested'
-BEGIN
-    INSERT OR IGNORE INTO erasing
-    SELECT event.position FROM json_each(NEW.payload, '$.positions') AS named
-    JOIN event ON event.position = named.value
-    WHERE event.position < NEW.position AND event.type NOT IN ('erasure.requested', 'subject.erased');
-END;
-
-CREATE TRIGGER event_subject_erased AFTER INSERT ON event
-WHEN NEW.type = 'subject.erased'
-BEGIN
-    SELECT raise(ABORT, 'the receipt of an erasure comes last')
-    WHERE EXISTS (SELECT 1 FROM erasing JOIN event USING (position) WHERE payload IS NOT NULL);
-    DELETE FROM erasing;
 END;

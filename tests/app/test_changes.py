@@ -8,7 +8,7 @@ import pytest
 from ctxsync.changes import observed, to_events
 from ctxsync.connectors.base import Item, Link, Observed, Person, Quarantined, Section, Sighted
 from ctxsync.events.model import PAYLOADS, ItemObserved
-from ctxsync.events.writing import payload_text
+from ctxsync.events.writing import payload_json
 
 SECTION = Section(
     key="Work#0",
@@ -37,13 +37,13 @@ ITEM = Item(
 
 
 def test_an_observed_item_is_written_as_its_validated_model_would_be() -> None:
-    written = payload_text(observed(ITEM, "work.md"))
+    written = payload_json(observed(ITEM, "work.md"))
 
-    assert payload_text(ItemObserved.model_validate_json(written)) == written
+    assert payload_json(ItemObserved.model_validate_json(written)) == written
 
 
 def test_every_field_of_a_section_is_in_its_event() -> None:
-    written = orjson.loads(payload_text(observed(ITEM, "work.md")))
+    written = orjson.loads(payload_json(observed(ITEM, "work.md")))
 
     (section,) = written["sections"]
     fields = set(Section.__dataclass_fields__)
@@ -72,4 +72,4 @@ def test_an_item_that_is_not_json_is_quarantined_and_no_other_item_suffers(bad: 
 def test_every_change_is_an_event_that_its_model_accepts() -> None:
     changes = (Observed(ITEM, "work.md"), Sighted("note:1", "work.md"), Quarantined("x.md", "torn"))
     for event in to_events("vault", changes, 0):
-        PAYLOADS[event.payload.type].model_validate_json(payload_text(event.payload))
+        PAYLOADS[event.payload.type].model_validate_json(payload_json(event.payload))

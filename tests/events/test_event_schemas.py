@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from ctxsync.events.model import PAYLOADS
 from ctxsync.events.schema import file_name, schema_text, write_schemas
-from ctxsync.events.writing import payload_text
+from ctxsync.events.writing import payload_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def test_every_type_has_an_example(examples: list[Payload]) -> None:
 
 def test_every_example_validates_against_schema_and_model_as_it_is_stored(examples: list[Payload]) -> None:
     for payload in examples:
-        stored = payload_text(payload)
+        stored = payload_json(payload)
         Draft202012Validator(orjson.loads(committed(type(payload)))).validate(orjson.loads(stored))
         assert type(payload).model_validate_json(stored) == payload
 
@@ -55,7 +55,7 @@ def test_schemas_are_valid_themselves() -> None:
 
 def test_schema_and_model_refuse_a_field_they_do_not_know(examples: list[Payload]) -> None:
     for payload in examples:
-        wrong = orjson.loads(payload_text(payload)) | {"surprise": 1}
+        wrong = orjson.loads(payload_json(payload)) | {"surprise": 1}
         assert not Draft202012Validator(orjson.loads(committed(type(payload)))).is_valid(wrong)
         with pytest.raises(ValidationError):
             type(payload).model_validate_json(orjson.dumps(wrong))
@@ -64,7 +64,7 @@ def test_schema_and_model_refuse_a_field_they_do_not_know(examples: list[Payload
 def test_what_is_stored_is_the_models_json_with_sorted_keys(examples: list[Payload]) -> None:
     for payload in examples:
         expected = orjson.dumps(orjson.loads(payload.model_dump_json()), option=orjson.OPT_SORT_KEYS)
-        assert payload_text(payload).encode() == expected
+        assert payload_json(payload) == expected
 
 
 def test_writing_the_schemas_again_changes_nothing(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from ctxsync.connectors.base import (
 from ctxsync.errors import SuspiciousDeletion
 from ctxsync.events.model import PAYLOADS
 from ctxsync.events.store import EventStore
-from ctxsync.events.writing import payload_text
+from ctxsync.events.writing import payload_json
 from ctxsync.sync import SourceReport, read_source
 from tests.connectors.contract.conftest import BATCH, NAME, NOW, WORLDS, registered
 
@@ -243,9 +243,9 @@ def test_every_change_is_an_event_that_the_models_accept_unchanged(world: World)
     events = list(to_events(NAME, found, NOW))
     assert len(events) == len(found)
     for event in events:
-        text = payload_text(event.payload)
+        text = payload_json(event.payload)
         text.encode()  # no lone surrogate
-        assert payload_text(PAYLOADS[event.payload.type].model_validate_json(text)) == text
+        assert payload_json(PAYLOADS[event.payload.type].model_validate_json(text)) == text
         assert event.subject
         assert 0 <= event.occurred_at <= NOW
 
