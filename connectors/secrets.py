@@ -71,10 +71,15 @@ def store(secret: str, *, source: str, setting: str, spec: str = "keyring:") -> 
     _ask("set_password", *_entry(spec, source, setting), secret, source=source, setting=setting)
 
 
+def stored(*, source: str, setting: str, spec: str = "keyring:") -> bool:
+    """Say whether the keyring has a source's secret; raises `AuthError` where there is no keyring."""
+    return _ask("get_password", *_entry(spec, source, setting), source=source, setting=setting) is not None
+
+
 def forget(*, source: str, setting: str) -> bool:
     """Take from the keyring what `store` put there under the bare spec; return whether something was there."""
     try:
-        if _ask("get_password", SERVICE, f"{source}/{setting}", source=source, setting=setting) is None:
+        if not stored(source=source, setting=setting):
             return False
         _ask("delete_password", SERVICE, f"{source}/{setting}", source=source, setting=setting)
     except AuthError:

@@ -176,10 +176,11 @@ def store_secret(config: Config, name: str, setting: str, ask: Callable[[str], s
             f"config.toml {where}, so it would not be found; nothing was stored.",
             remedy=f'Write {setting} = "keyring:" under "{name}" first: `ctxsync config edit`.',
         )
-    from ctxsync.connectors.secrets import store
+    from ctxsync.connectors.secrets import store, stored
 
+    replaced = stored(source=name, setting=setting, spec=spec)  # before anything is typed: is there a keyring at all?
     store(ask(f"{setting} of {name}"), source=name, setting=setting, spec=spec)
-    return {"name": name, "setting": setting}
+    return {"name": name, "setting": setting, "replaced": replaced}
 
 
 def forget_secrets(source: SourceConfig) -> list[str]:

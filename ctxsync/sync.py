@@ -123,8 +123,9 @@ class SourceReport:
         if isinstance(error, RateLimited):
             self.wait = max(self.wait, error.retry_after)
         self.paused = error.message
+        remedy = error.remedy or "The next `ctxsync sync` tries again."
         self.problems.append(
-            {"kind": "paused", "source": self.name, "place": stream, "message": error.message, "remedy": error.remedy}
+            {"kind": "paused", "source": self.name, "place": stream, "message": error.message, "remedy": remedy}
         )
 
     def goes_on(self, until: str) -> None:

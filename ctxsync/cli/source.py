@@ -174,7 +174,10 @@ def _added(out: Out, document: dict[str, Any]) -> None:
 def _stored(out: Out, document: dict[str, Any]) -> None:
     from ctxsync.cli.output import line
 
-    line(out, f"Stored the {document['setting']} of {document['name']} in the keyring.")
+    line(
+        out,
+        f"{'Replaced' if document['replaced'] else 'Stored'} the {document['setting']} of {document['name']} in the keyring.",
+    )
     line(out, "Try it: ctxsync doctor --online")
 
 

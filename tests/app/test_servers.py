@@ -1,0 +1,142 @@
+"""Sources on servers: they wait, fail and are asked to wait, and nothing else is held up by it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctxsync.errors import AuthError, RateLimited, Unavailable
+from ctxsync.sync import SyncRequest
+from ctxsync.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.app.desk import Desk, Lines
+    from tests.app.servers import MailServer
+
+MAIL = 'name = "work"\ntype = "imap"\nhost = "mail.example.com"\nuser = "robin"\npassword = "env:MAIL_PASSWORD"\n'
+SLOW_DOWN = RateLimited("The server asks for a pause.", retry_after=90)
+
+
+@pytest.fixture
+def office(desk: Desk, server: MailServer) -> Desk:
+    """A desk whose first source is a mail account."""
+    config = desk.home.config_path
+    config.write_text(f"[[sources]]\n{MAIL}\n" + config.read_text())
+    return desk
+
+
+@contextmanager
+def watching(office: Desk, lines: Lines) -> Iterator[Watch]:
+    watch = Watch(office.app(), lines, debounce=0.05, signals=False)
+    thread = threading.Thread(target=watch.run)
+    thread.start()
+    try:
+        lines.wait(lambda line: line == "ready")
+        yield watch
+    finally:
+        watch.stop()
+        thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_mail_answers_beside_notes(office: Desk) -> None:
+    (office.vault / "Rosa Quint.md").unlink()
+    report = office.app().sync(SyncRequest())
+    assert [source["name"] for source in report["sources"]] == ["vault", "code", "work"], "servers are read last"
+    assert office.facts() == [("Rosa Quint", "employment", "Acme")]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AuthError("The login was refused.", remedy="Run `ctxsync source secret work`."),
+        Unavailable("Nobody answers."),
+        SLOW_DOWN,
+        RuntimeError("a defect"),
+    ],
+)
+def test_a_server_that_fails_pauses_itself_alone(office: Desk, server: MailServer, error: Exception) -> None:
+    server.refuses = lambda _: error
+    report = office.app().sync(SyncRequest())
+    assert [source["name"] for source in report["sources"] if source["paused"]] == ["work"]
+    assert office.facts() == [("Rosa Quint", "employment", "Acme")]
+    (problem,) = report["problems"]
+    assert problem["remedy"]
+    server.refuses = lambda _: None
+    office.app(clock=lambda: office.app().clock() + 3_600_000).sync(SyncRequest())
+    (work,) = [source for source in office.app().status()["sources"] if source["name"] == "work"]
+    assert (work["paused"], work["location"], work["items"]) == ([], "robin@mail.example.com", 1)
+
+
+def test_a_server_that_asks_for_time_gets_it_and_the_time_is_told(office: Desk, server: MailServer) -> None:
+    now = office.app().clock()
+    server.refuses = lambda _: SLOW_DOWN
+    first = office.app(clock=lambda: now).sync(SyncRequest())
+    assert "goes on" in first["problems"][0]["remedy"]
+    assert office.app().status()["sources"][0]["waits_until"] == first["problems"][0]["until"]
+    server.refuses = lambda _: None
+    again = office.app(clock=lambda: now + 60_000).sync(SyncRequest(sources=("work",)))
+    assert again["problems"][0]["until"] == first["problems"][0]["until"]
+    assert server.asked == ["login"], "it was left alone"
+    assert office.app(clock=lambda: now + 91_000).sync(SyncRequest())["problems"] == []
+    assert office.app().status()["sources"][0]["waits_until"] is None
+
+
+def test_a_server_cannot_ask_for_a_year(office: Desk, server: MailServer) -> None:
+    now = office.app().clock()
+    server.refuses = lambda _: RateLimited("Wait.", retry_after=3e7)
+    office.app(clock=lambda: now).sync(SyncRequest())
+    server.refuses = lambda _: None
+    assert office.app(clock=lambda: now + 3_601_000).sync(SyncRequest())["problems"] == []
+
+
+def test_new_mail_is_read_when_the_server_says_so(office: Desk, server: MailServer, lines: Lines) -> None:
+    with watching(office, lines):
+        server.letters["mail:2"] = "Ines Falk works at Brightwater since 2025."
+        server.wake()
+        lines.wait(lambda line: line.startswith("work: 1 observed"))
+        lines.wait(lambda line: line.startswith("graph: "))
+        assert ("Ines Falk", "employment", "Brightwater") in office.facts()
+
+
+def test_a_watch_goes_on_by_itself_when_the_pause_is_over(office: Desk, server: MailServer, lines: Lines) -> None:
+    answers = [RateLimited("Wait.", retry_after=0.5), None]
+    server.refuses = lambda _: answers.pop(0) if answers else None
+    with watching(office, lines):
+        lines.wait(lambda line: line.startswith("work: 1 observed"), 20)
+
+
+def test_a_server_that_cannot_be_watched_is_told_once_and_not_tried_after_each_save(
+    office: Desk, server: MailServer, lines: Lines
+) -> None:
+    server.unwatchable = Unavailable("Nobody answers.")
+    with watching(office, lines):
+        for number in range(2):
+            office.note(f"Note {number}", "Ines Falk works at Brightwater since 2025.")
+            lines.wait(lambda line: line.startswith(("graph: ", "vault: ")))
+        assert server.asked.count("watch") == 1
+
+
+def test_doctor_logs_in_only_when_asked(office: Desk, server: MailServer) -> None:
+    def work(findings: list[dict[str, object]]) -> dict[str, object]:
+        return next(finding for finding in findings if finding["check"] == "source work")
+
+    assert work(office.app().doctor())["ok"]
+    assert server.asked == []
+    assert work(office.app().doctor(online=True))["ok"]
+    assert server.asked == ["login"]
+    server.refuses = lambda password: RuntimeError(f"LOGIN robin {password} refused")
+    found = work(office.app().doctor(online=True))
+    assert (found["level"], "opensesame" in str(found)) == ("error", False)
+
+
+def test_doctor_finds_a_secret_that_is_not_there(office: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MAIL_PASSWORD")
+    (found,) = [each for each in office.app().doctor() if each["check"] == "source work"]
+    assert found["level"] == "error"
+    assert "$MAIL_PASSWORD, which is not set" in found["message"]
