@@ -9,7 +9,7 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 from email.parser import BytesParser
-from email.policy import compat32
+from email.policy import Compat32
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.charsets import decode
@@ -36,6 +36,14 @@ _NESTS = re.compile(
 _UNMUNGED = re.compile(rb"^>+(?=From )", re.MULTILINE)
 
 
+class _AsWritten(Compat32):
+    """Header fields as they are written: 8-bit bytes stay surrogates instead of becoming replacement characters."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:  # noqa: ARG002 (the policy's signature)
+        """Return the value itself."""
+        return value
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A part that holds no parts.
@@ -47,7 +55,7 @@ class Leaf:
         name: Its file name; empty when it has none.
         attached: Whether the message hands it over as a file and not as text to read.
         flowed: `format=flowed`: 0 for no, 1 for yes, 2 with `delsp=yes`.
-        content_id: Without angle brackets.
+        method: Of a calendar (`REQUEST`), as its Content-Type states it.
     """
 
     type: str
@@ -81,6 +89,9 @@ class Parts:
     messages: list[Message] = field(default_factory=list)
 
 
+_POLICY: Final = _AsWritten()
+
+
 def parsed(raw: bytes) -> Message:
     """Return the tree of a message.
 
@@ -89,7 +100,7 @@ def parsed(raw: bytes) -> Message:
     """
     guard(raw)
     try:
-        return BytesParser(policy=compat32).parsebytes(raw)
+        return BytesParser(policy=_POLICY).parsebytes(raw)
     except RecursionError as error:
         raise BadItem("The message is nested too deep to be read.") from error
 

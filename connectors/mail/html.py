@@ -1,0 +1,362 @@
+"""HTML mail as plain text, with the ranges that are quoted; fetches nothing, and knows no messages.
+
+The parser is a library's (lexbor, the rules of HTML 5, any depth without recursion). The laying out is ours, in one
+walk without recursion: what a reader would not see is dropped on the way, and quotations keep exact ranges.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ctxsync.errors import BadItem
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+MAX_HTML: Final = 4_000_000  # characters; what is longer is cut
+MAX_SHEET: Final = 100_000  # characters of a style sheet that are looked at
+MAX_TAGS: Final = 20_000  # with more of them, their depth is measured before a parser that takes its square in time
+MAX_NESTING: Final = 3_000
+MAX_URL: Final = 300  # characters; a longer address is shown without its query
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_DROPPED = _words("""head title style script template noscript iframe object embed applet svg math canvas audio video map area
+    select datalist button input meta link base -comment !doctype""")
+_BLOCKS = _words("""address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure footer
+    form h1 h2 h3 h4 h5 h6 header hgroup hr html li main menu nav ol p pre section summary table tbody tfoot thead tr
+    ul caption legend""")
+_SPACED = _words("p h1 h2 h3 h4 h5 h6 ul ol dl blockquote pre table hr")
+_CELLS = frozenset({"td", "th"})
+
+# What mail programs put around what they quote, and around signatures.
+_QUOTE_CLASS = re.compile(
+    r"""\b(?:gmail_quote(?:_container)?|gmail_extra|yahoo_quoted|moz-cite-prefix|moz-forward-container|protonmail_quote
+    |zmail_extra|tutanota_quote|ms-outlook-mobile-reference-message|OutlookMessageHeader|WordSection1_reply
+    |x_gmail_quote|gmail_signature|gmail_signature_prefix|moz-signature|protonmail_signature_block)\b""",
+    re.VERBOSE,
+)
+_QUOTE_ID = re.compile(
+    r"^(?:x_)*(?:signature|applemailsignature|ms-outlook-mobile-signature|divtagdefaultsignature|reply-intro"
+    r"|yahoo_quoted_\d+|isForwardContent|isReplyContent)$",
+    re.IGNORECASE,
+)
+# From such an element on, everything is quoted: Outlook puts it beside what it quotes.
+_REST_ID = re.compile(
+    r"^(?:x_)*(?:divrplyfwdmsg|appendonsend|stopspelling|mail-editor-reference-message-container)$", re.IGNORECASE
+)
+_REST_STYLE = re.compile(r"border:none;border-top:solid#(?:e1e1e1|b5c4df)1\.0pt", re.IGNORECASE)
+
+_NONE = re.compile(r"(?:^|;)(?:display:none|mso-hide:all|opacity:0(?:\.0+)?(?=;|!|$))")
+_FLAT = re.compile(r"(?:^|;)(?:max-)?(?:height|width):0(?:px|pt|em|%)?(?=;|!|$)")
+_AWAY = re.compile(r"(?:^|;)(?:text-indent|left|top):-\d{3,}")
+_SIZE = re.compile(r"(?:^|;)font(?:-size)?:([^;]*)")
+_NO_SIZE = re.compile(r"^(?:0|0?\.\d+|1)(?:\.0+)?(px|pt|%|em|rem)?(?:!important)?$")
+_VISIBILITY = re.compile(r"(?:^|;)visibility:(hidden|collapse|visible)")
+_BLANK = re.compile(r"[ \t\n\r\f\v\u00a0\u2002-\u200a\u202f\u205f\u3000]+")
+_PADDING = re.compile(r"(?:[\u200b\u200c\u200d\u034f\ufeff\u00ad\u2060\u2007]\s*){4,}")  # pushes a preview's end out
+_RULE = re.compile(r"([^{}]{1,300})\{([^{}]{0,3000})\}")
+_COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|<!--|-->")
+_TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
+_UNCLOSED = _words("br p li td th tr option img hr input meta link dt dd area base col wbr tbody thead tfoot")
+_SIMPLE = re.compile(r"^(?:[a-z0-9]+)?([.#][\w-]+)$", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Plain:
+    """Text, and the half-open character ranges of it that are quoted."""
+
+    text: str
+    quoted: list[tuple[int, int]]
+
+
+def plain_text(html: str) -> Plain:
+    """Return what a reader sees of a page of HTML.
+
+    Raises:
+        BadItem: It is nested so deep that no reader could show it.
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    html = html[:MAX_HTML]
+    if html.count("<") > MAX_TAGS and _depth(html) > MAX_NESTING:
+        raise BadItem(f"The HTML of the message is nested more than {MAX_NESTING:,} elements deep.")
+    tree = LexborHTMLParser(html)
+    if tree.root is None:
+        return Plain("", [])
+    hidden = _hidden_selectors(html)
+    return _Layout(hidden).of(tree.root)
+
+
+def _depth(html: str) -> int:
+    depth = most = 0
+    for closing, name in _TAG.findall(html):
+        if name.lower() not in _UNCLOSED:
+            depth = max(depth - 1, 0) if closing else depth + 1
+            most = max(most, depth)
+    return most
+
+
+def _hidden_selectors(html: str) -> frozenset[str]:
+    """Return the classes (`.c`) and ids (`#i`) that a style sheet in the page hides, outside of media queries."""
+    found: set[str] = set()
+    start = html.find("<style")
+    while start >= 0 and len(found) < 1000:
+        end = html.find("</style", start)
+        sheet = html[start : end if end >= 0 else start + MAX_SHEET][:MAX_SHEET].partition(">")[2]
+        for selectors, body in _RULE.findall(_without_media(_COMMENT.sub("", sheet))):
+            if _is_hiding("".join(body.lower().split())):
+                for selector in selectors.split(","):
+                    simple = _SIMPLE.match(selector.strip())
+                    if simple:
+                        found.add(simple[1])
+        start = html.find("<style", end) if end >= 0 else -1
+    return frozenset(found)
+
+
+def _without_media(sheet: str) -> str:
+    """Return a style sheet without its `@` blocks: they hold for some screens only."""
+    kept: list[str] = []
+    at = 0
+    while (begin := sheet.find("@", at)) >= 0:
+        kept.append(sheet[at:begin])
+        depth, position = 0, begin
+        for brace in re.finditer(r"[{};]", sheet[begin:]):
+            position = begin + brace.end()
+            if brace[0] == "{":
+                depth += 1
+            elif brace[0] == "}":
+                depth -= 1
+                if depth <= 0:
+                    break
+            elif not depth:
+                break
+        else:
+            return "".join(kept)
+        at = position
+    return "".join(kept) + sheet[at:]
+
+
+def _is_hiding(style: str) -> bool:
+    """Say whether a style, lower case and without white space, shows nothing of an element and what is in it."""
+    return bool(
+        _NONE.search(style)
+        or ("overflow:hidden" in style and _FLAT.search(style))
+        or (_AWAY.search(style) and ("absolute" in style or "text-indent" in style))
+    )
+
+
+@dataclass(slots=True)
+class _Open:
+    """An element that is open during the walk, with what it changed."""
+
+    tag: str
+    start: int = -1  # of a link's label
+    quote: bool = False
+    no_size: bool = False
+    invisible: bool = False
+    href: str = ""
+
+
+@dataclass(slots=True)
+class _Layout:
+    hidden: frozenset[str]
+    out: list[str] = field(default_factory=list)
+    length: int = 0
+    breaks: int = 0  # line ends that are due before the next text
+    space: bool = False  # a blank is due before the next text
+    pre: int = 0
+    lists: list[int] = field(default_factory=list)  # 0 for bullets, else the next number
+    bullet: str = ""
+    cell: bool = False  # a cell stands before on this line
+    quote_starts: list[int] = field(default_factory=list)  # -1 until its first text
+    rest: int = -1
+    quoted: list[tuple[int, int]] = field(default_factory=list)
+
+    def of(self, root: LexborNode) -> Plain:
+        """Walk the tree; each element is entered and left once."""
+        open_elements: list[_Open] = []
+        state = _Open("html")
+        node: LexborNode | None = root
+        while node is not None:
+            tag = node.tag or ""
+            child: LexborNode | None = None
+            if tag == "-text":
+                if not (state.no_size or state.invisible):
+                    self._text(node.text_content or "")
+            elif tag not in _DROPPED:
+                entered = self._enter(node, tag, state)
+                if entered is not None:
+                    child = node.child
+                    if child is not None:
+                        open_elements.append(state)
+                        state = entered
+                    else:
+                        self._leave(entered)
+            if child is not None:
+                node = child
+                continue
+            while node is not None:
+                following = node.next
+                if following is not None:
+                    node = following
+                    break
+                if not open_elements:
+                    node = None
+                    break
+                self._leave(state)
+                state = open_elements.pop()
+                node = node.parent
+        text = "".join(self.out)
+        if self.rest >= 0:
+            self.quoted.append((self.rest, len(text)))
+        return Plain(text, [(start, end) for start, end in self.quoted if start < end])
+
+    def _enter(self, node: LexborNode, tag: str, around: _Open) -> _Open | None:
+        """Return the element as open, or None when nothing of it is seen."""
+        attributes = node.attributes
+        style = ""
+        now = _Open(tag, no_size=around.no_size, invisible=around.invisible)
+        if attributes:
+            if "hidden" in attributes:
+                return None
+            style = "".join((attributes.get("style") or "").lower().split())
+            if style:
+                if _is_hiding(style):
+                    return None
+                size = _SIZE.search(style)
+                if size:
+                    now.no_size = bool(_NO_SIZE.match(size[1]))
+                visibility = _VISIBILITY.search(style)
+                if visibility:
+                    now.invisible = visibility[1] != "visible"
+            if self.hidden and self._is_hidden(attributes):
+                return None
+            now.quote = self._is_quote(tag, attributes, style)
+        elif tag == "blockquote":
+            now.quote = True
+        if tag in _BLOCKS:
+            self._break(2 if tag in _SPACED and not (self.lists and tag in {"ul", "ol", "p"}) else 1)
+        if now.quote:
+            self.quote_starts.append(-1)
+        if tag == "br":
+            self.breaks = min(self.breaks + 1, 2) if self.out or self.breaks else 0
+            self.space, self.cell = False, False
+        elif tag == "a":
+            now.href = (attributes.get("href") or "").strip()
+            now.start = self.length
+        elif tag == "pre":
+            self.pre += 1
+        elif tag in {"ul", "ol"}:
+            self.lists.append(0 if tag == "ul" else 1)
+        elif tag == "li":
+            number = self.lists[-1] if self.lists else 0
+            self.bullet = f"{number}. " if number else "* "
+            if number:
+                self.lists[-1] += 1
+        return now
+
+    def _leave(self, left: _Open) -> None:
+        tag = left.tag
+        if tag == "a":
+            self._link(left)
+        elif tag == "pre":
+            self.pre -= 1
+        elif tag in {"ul", "ol"} and self.lists:
+            self.lists.pop()
+        elif tag == "li":
+            self.bullet = ""
+        elif tag in _CELLS and not self.breaks:
+            self.cell = bool(self.out)
+        if tag in _BLOCKS:
+            self._break(2 if tag in _SPACED and not (self.lists and tag in {"ul", "ol", "p"}) else 1)
+        if left.quote:
+            start = self.quote_starts.pop()
+            if start >= 0 and not any(each >= 0 for each in self.quote_starts):
+                self.quoted.append((start, self.length))
+
+    def _is_hidden(self, attributes: dict[str, str | None]) -> bool:
+        if "#" + (attributes.get("id") or "") in self.hidden:
+            return True
+        return any("." + name in self.hidden for name in (attributes.get("class") or "").split())
+
+    def _is_quote(self, tag: str, attributes: dict[str, str | None], style: str) -> bool:
+        name = attributes.get("id") or ""
+        if self.rest < 0 and ((name and _REST_ID.match(name)) or (style and _REST_STYLE.search(style))):
+            self.rest = self.length
+        if (name and _QUOTE_ID.match(name)) or _QUOTE_CLASS.search(attributes.get("class") or ""):
+            return True
+        # A button for indenting makes these, round the author's own words.
+        return tag == "blockquote" and ("type" in attributes or "border:none" not in style)
+
+    def _break(self, lines: int) -> None:
+        self.breaks = max(self.breaks, lines)
+        self.space, self.cell = False, False
+
+    def _text(self, text: str) -> None:
+        if not self.pre:
+            text = _BLANK.sub(" ", _PADDING.sub(" ", text) if not text.isascii() else text)
+            if text == " ":
+                self.space = True
+                return
+        if not text:
+            return
+        text = text.replace("\u00ad", "").replace("\r", "")
+        if not self.pre:
+            if text[0] == " ":
+                self.space, text = True, text[1:]
+            trailing = text.endswith(" ")
+            text = text.rstrip(" ")
+            if not text:
+                return
+        else:
+            trailing = False
+        if self.breaks and self.out:
+            self._put("\n" * self.breaks)
+        elif self.cell:
+            self._put(" | ")
+        elif self.space and self.out:
+            self._put(" ")
+        self.breaks, self.space, self.cell = 0, trailing, False
+        for number in range(len(self.quote_starts) - 1, -1, -1):
+            if self.quote_starts[number] >= 0:
+                break
+            self.quote_starts[number] = self.length
+        if self.bullet:
+            self._put("  " * (len(self.lists) - 1) + self.bullet)
+            self.bullet = ""
+        self._put(text)
+
+    def _put(self, text: str) -> None:
+        self.out.append(text)
+        self.length += len(text)
+
+    def _link(self, link: _Open) -> None:
+        url = link.href
+        if self.length == link.start or not url.lower().startswith(
+            ("http://", "https://", "mailto:", "tel:", "ftp://")
+        ):
+            return
+        url = "".join(url.split())
+        if len(url) > MAX_URL:
+            url = url.partition("?")[0][:MAX_URL]
+        label = self._since(link.start)
+        bare = url.partition(":")[2].strip("/")
+        if bare and bare.casefold().partition("?")[0] not in label.casefold():
+            self._put(f" ({url})")
+
+    def _since(self, start: int) -> str:
+        """Return the text from a position on."""
+        pieces: list[str] = []
+        left = self.length - start
+        for piece in reversed(self.out):
+            if left <= 0:
+                break
+            pieces.append(piece)
+            left -= len(piece)
+        return "".join(reversed(pieces))

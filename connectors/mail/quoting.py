@@ -1,0 +1,291 @@
+"""Which ranges of a mail's plain text are others' words: quotations, forwards, signatures. Knows no HTML or headers.
+
+Lines that open a quotation are told by a library (quotequail) where it knows them, else by their shape: what stands
+right above `>` lines, ends in a colon and holds a date, an address or a verb of writing is an attribution in any
+language. Every range is of whole lines.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ctxsync.connectors.mail.words import FIELDS, FROM_FIELDS, OPENS, PHONE, WROTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MAX_SIGNATURE: Final = 40  # lines; what stands below a longer one may be the author's own words
+_LONGEST: Final = 320  # characters of an attribution: two addresses and a date
+
+_QUOTED = re.compile(r"^[ \t\u00a0]{0,3}>|^[A-Z]{1,3}> ")
+_DATE = re.compile(r"\d{1,4}[-/.]\s?\d{1,2}[-/.]\s?\d{1,4}|\d{1,2}:\d{2}|\b(?:19|20)\d{2}\b|年.{1,4}月")
+_ADDRESS = re.compile(r"[^\s<>@]{1,80}@[^\s<>@]{1,80}")
+_RULE = re.compile(
+    r"^[ \t]*(?:-{2,}|_{5,}|={5,}|\*{5,})[ \t]*(?:[^\W\d_][^\n]{2,50}?[ \t]*(?:-{2,}|_{5,}|={5,}|\*{5,})[ \t]*)?$"
+)
+_NAMED_RULE = re.compile(r"^[ \t]*-{2,}[ \t]*[^\W\d_][^\n]{3,50}?[ \t]*-{2,}[ \t]*$")
+_FIELD = re.compile(r"^[ \t]*[*]?([^\W\d_][\w -]{0,20}?)[ \t]?:[*]?(?:[ \t\u00a0]|$)")
+_SIGNED = re.compile(r"^-----(BEGIN|END) PGP (SIGNED MESSAGE|SIGNATURE|MESSAGE|PUBLIC KEY BLOCK)-----[ \t]*$")
+_PATCH = re.compile(r"^(?:diff --git |Index: \S|--- [^\s-].*$|=== modified )")
+_LIST_FOOTER = re.compile(r"^[ \t]*(?:_{10,}|-{10,}|={10,}|-~-+~|--~--~)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Half-open character ranges, in order, apart from each other.
+
+    Args:
+        quoted: Others' words, and signatures.
+        code: Patches.
+    """
+
+    quoted: tuple[tuple[int, int], ...]
+    code: tuple[tuple[int, int], ...]
+
+
+def ranges_of(text: str, known: Iterable[tuple[int, int]] = ()) -> Ranges:
+    """Return what of a text is quoted, and what is code.
+
+    Args:
+        text: LF line ends.
+        known: Ranges that are known to be quoted already (from HTML).
+    """
+    return _Lines(text, known).ranges()
+
+
+class _Lines:
+    def __init__(self, text: str, known: Iterable[tuple[int, int]]) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+        self.starts: list[int] = []
+        at = 0
+        for line in self.lines:
+            self.starts.append(at)
+            at += len(line) + 1
+        self.quoted = [bool(_QUOTED.match(line)) and not line.startswith(">From ") for line in self.lines]
+        self.known = list(known)
+        for start, end in self.known:
+            first, last = self._line_at(start), self._line_at(max(end - 1, start))
+            if self.starts[first] < start:
+                first += 1
+            for number in range(first, last + 1):
+                self.quoted[number] = True
+        self.code = [False] * len(self.lines)
+        self.end = len(self.lines)  # where the author's own text may still be
+        while self.end and not self.lines[self.end - 1].strip():
+            self.end -= 1
+
+    def _line_at(self, position: int) -> int:
+        found = bisect_left(self.starts, position)
+        return found if found < len(self.starts) and self.starts[found] == position else found - 1
+
+    def ranges(self) -> Ranges:
+        self._signed()
+        self._embedded_from()
+        self._attributions()
+        self._forwards()
+        self._signatures()
+        self._patches()
+        return Ranges(self._spans(self.quoted, self.known), self._spans(self.code, ()))
+
+    def _signed(self) -> None:
+        """Quote what PGP puts round a text, and its ciphertext."""
+        until = ""
+        for number, line in enumerate(self.lines):
+            if until:
+                self.quoted[number] = True
+                if line.startswith(until) or (until == "\n" and not line.strip()):
+                    until = ""
+            elif line.startswith("-----"):
+                found = _SIGNED.match(line)
+                if found and found[1] == "BEGIN":
+                    self.quoted[number] = True
+                    until = "\n" if found[2] == "SIGNED MESSAGE" else f"-----END PGP {found[2]}"
+
+    def _embedded_from(self) -> None:
+        """Quote a line `From …` between quoted lines: its `>` was taken for an mbox's."""
+        for number in range(1, len(self.lines) - 1):
+            if (
+                self.lines[number].startswith(("From ", ">From "))
+                and self.quoted[number - 1]
+                and self.quoted[number + 1]
+            ):
+                self.quoted[number] = True
+
+    def _attributions(self) -> None:
+        """Quote the lines that say whose words the quoted lines below them are."""
+        for number in range(1, len(self.lines)):
+            if self.quoted[number] and not self.quoted[number - 1]:
+                last = number - 1
+                while last >= 0 and not self.lines[last].strip() and number - last < 3:
+                    last -= 1
+                if last >= 0 and not self.quoted[last] and self.lines[last].strip():
+                    self._attribute(last, number)
+
+    def _attribute(self, last: int, until: int) -> None:
+        for first in range(last, max(last - 3, -1), -1):
+            if not self.lines[first].strip() or self.quoted[first]:
+                return
+            said = " ".join(line.strip() for line in self.lines[first : last + 1])
+            if len(said) > _LONGEST:
+                return
+            if _is_attribution(said, opening=first != last) or (first == last and _is_open(said)):
+                begins = first
+                above = self.lines[first - 1].strip() if first else ""
+                # An attribution that was wrapped opens with its date or `On` on a line above.
+                if (
+                    above
+                    and not OPENS.match(said)
+                    and OPENS.match(above)
+                    and len(above) + len(said) < _LONGEST
+                    and not above.endswith((".", "!", "?"))
+                ):
+                    begins = first - 1
+                self._quote(begins, until)
+                return
+
+    def _forwards(self) -> None:
+        """Quote all that follows an attribution, a rule or a block of header fields that opens another message."""
+        number = 0
+        while number < self.end:
+            line = self.lines[number]
+            if self.quoted[number] or not line.strip():
+                number += 1
+                continue
+            if (self._opens_forward(number) or self._opens_reply(number)) and not self._answers_below(number):
+                self._quote(number, self.end)
+                return
+            number += 1
+
+    def _opens_forward(self, number: int) -> bool:
+        line = self.lines[number]
+        if _RULE.match(line):
+            below = next(
+                (each for each in range(number + 1, min(number + 4, self.end)) if self.lines[each].strip()), -1
+            )
+            if below >= 0 and self._header_block(below, 2):
+                return True
+            return bool(_NAMED_RULE.match(line)) and _told_by_library([line])
+        if ":" not in line:
+            return False
+        above_is_free = number == 0 or not self.lines[number - 1].strip() or _RULE.match(self.lines[number - 1])
+        if above_is_free and self._header_block(number, 3):
+            return True
+        return line.endswith(":") and len(line) < 60 and not WROTE.search(line) and _told_by_library([line])
+
+    def _header_block(self, number: int, least: int) -> bool:
+        """Say whether a line opens a block of a message's header fields, the first one saying from whom."""
+        found = _FIELD.match(self.lines[number])
+        if not found or found[1].strip().casefold() not in FROM_FIELDS:
+            return False
+        count, wrapped = 1, 0
+        for line in self.lines[number + 1 : number + 12]:
+            found = _FIELD.match(line)
+            if found and found[1].strip().casefold() in FIELDS:
+                count, wrapped = count + 1, 0
+            elif wrapped or not line.strip():
+                wrapped += 1
+                if wrapped > 1 or (not line.strip() and count > 1):
+                    break
+            else:
+                wrapped += 1
+        return count >= least
+
+    def _opens_reply(self, number: int) -> bool:
+        """Say whether an attribution stands here without `>` below it: then all below is quoted."""
+        line = self.lines[number].strip()
+        if not OPENS.match(line):
+            return False
+        for last in range(number, min(number + 3, self.end)):
+            if not self.lines[last].strip():
+                return False
+            if self.lines[last].rstrip().endswith((":", "\uff1a")):
+                said = " ".join(each.strip() for each in self.lines[number : last + 1])
+                return (
+                    len(said) <= _LONGEST
+                    and bool(_DATE.search(said))
+                    and (bool(WROTE.search(said)) or _told_by_library(self.lines[number : last + 1]))
+                )
+        return False
+
+    def _answers_below(self, number: int) -> bool:
+        """Say whether what is quoted below is marked by itself, so that the author's answers stand between."""
+        return any(self.quoted[number + 1 : self.end])
+
+    def _signatures(self) -> None:
+        for number in range(self.end):
+            if self.quoted[number]:
+                continue
+            line = self.lines[number]
+            if line[:2] in {"--", "- "} and line in {"-- ", "--", "- -- ", "- --", "--\u00a0"}:
+                stop = next((each for each in range(number + 1, self.end) if self.quoted[each]), self.end)
+                limit = MAX_SIGNATURE if line.endswith((" ", "\u00a0")) else MAX_SIGNATURE // 3
+                if stop - number <= limit:
+                    self._quote(number, stop)
+            elif len(line) < 100 and PHONE.match(line.strip()):
+                self._quote(number, number + 1)
+            elif _LIST_FOOTER.match(line) and self.end - number <= 12 and _is_footer(self.lines[number : self.end]):
+                self._quote(number, self.end)
+                return
+
+    def _patches(self) -> None:
+        inside = False
+        for number in range(self.end):
+            if self.quoted[number]:
+                inside = False
+                continue
+            line = self.lines[number]
+            if not inside and line[:4] in {"diff", "Inde", "--- ", "=== "} and _PATCH.match(line):
+                below = self.lines[number + 1 : number + 6]
+                inside = any(each.startswith(("+++ ", "@@ ", "--- ", "index ", "=====")) for each in below)
+            self.code[number] = inside
+
+    def _quote(self, first: int, end: int) -> None:
+        self.quoted[first:end] = [True] * (end - first)
+
+    def _spans(self, marks: Sequence[bool], more: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """Return marked lines as character ranges, joined where only blank lines are between, with further ranges."""
+        spans: list[tuple[int, int]] = [(start, end) for start, end in more if start < end]
+        for number, marked in enumerate(marks):
+            if marked and self.lines[number].strip():
+                start = self.starts[number]
+                spans.append((start, start + len(self.lines[number])))
+        joined: list[tuple[int, int]] = []
+        for start, end in sorted(spans):
+            if joined and (start <= joined[-1][1] or not self.text[joined[-1][1] : start].strip()):
+                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+            else:
+                joined.append((start, end))
+        return tuple(joined)
+
+
+def _is_attribution(said: str, *, opening: bool) -> bool:
+    if not said.endswith((":", "\uff1a", ":-", "...", "\u2026", ">", "> :")):
+        return False
+    wrote = bool(WROTE.search(said))
+    if opening and not OPENS.match(said) and not wrote:
+        return False
+    ends = said.endswith((":", "\uff1a", ":-"))
+    if wrote and (ends or _ADDRESS.search(said) or _DATE.search(said)):
+        return True
+    return ends and bool(_DATE.search(said) or _ADDRESS.search(said) or _told_by_library([said]))
+
+
+def _is_open(said: str) -> bool:
+    """Say whether a line is the end of an attribution whose colon was lost: date and address, no sentence."""
+    return bool(OPENS.match(said) and _DATE.search(said) and _ADDRESS.search(said))
+
+
+def _told_by_library(lines: Sequence[str]) -> bool:
+    from quotequail import quote
+
+    text = "\n".join(lines)
+    return len(text) <= _LONGEST and len(quote(text, quote_intro_line=True)) == 2
+
+
+def _is_footer(lines: Sequence[str]) -> bool:
+    text = " ".join(lines).casefold()
+    return "mailing list" in text or "unsubscribe" in text or "listinfo" in text or "mailman" in text
