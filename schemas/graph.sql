@@ -40,6 +40,9 @@ CREATE TABLE sighting (
 );
 CREATE INDEX sighting_item ON sighting (item, until);
 
+-- Where a source says that its owner sent the item: a folder of sent mail. It counts while the item is seen there.
+CREATE TABLE sent (item TEXT NOT NULL, source TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (item, source, place)) WITHOUT ROWID;
+
 -- An immutable version of a section. It answers as current only while it is held.
 CREATE TABLE episode (
     id INTEGER PRIMARY KEY, episode TEXT NOT NULL UNIQUE, item INTEGER NOT NULL, source TEXT NOT NULL,

@@ -198,7 +198,7 @@ class Builtin:
         present = base in self._verbs and word.endswith("s") and base != word
         if past and base in _OWN_DEEDS:
             return block.completed("I ")
-        if not episode.title or is_dated(episode.title):
+        if not episode.title or is_dated(episode.title) or episode.kind in ("mail", "slack"):
             return block.completed("I ") if past and not episode.heading and base not in BE_FORMS else block
         role = _ROLE_LINE.match(block.text)
         if block.kind == "item" and role and role["role"].lower() in ROLES:

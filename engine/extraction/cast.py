@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.base import Entity, Episode, Identity
     from ctxsync.engine.extraction.mentions import Mention
 
+_UNNAMED = ("path:", "issue:", "mail:", "message-id:", "message:", "file:", "url:", "channel:")
 # How far back, in mentions, a pronoun looks.
 _HORIZON = 12
 
@@ -77,8 +78,8 @@ class Cast:
         self._recent: list[tuple[Thing, bool]] = []
         for entity in lower:
             votes = {entity.type: 0.7} if entity.type != "Concept" else {}
-            # Files and issues of a commit are not what its message names.
-            if any(key.startswith(("path:", "issue:")) for key in entity.keys):
+            # Files and issues of a commit are not what its message names, nor is a message its own subject.
+            if any(key.startswith(_UNNAMED) for key in entity.keys):
                 continue
             self._add(Thing(entity.name, votes, entity.keys, 1.0, span=entity.span, lower=entity))
         self.topic = self._topic(episode)
@@ -93,7 +94,7 @@ class Cast:
         return thing
 
     def _topic(self, episode: Episode) -> Thing | None:
-        if episode.kind == "commit" or not episode.title or is_dated(episode.title):
+        if episode.kind in ("commit", "mail", "slack") or not episode.title or is_dated(episode.title):
             return None
         name, kind = topic(episode)
         found = next((thing for thing in self.things if thing.keys[:1] == (episode.item,)), None)
@@ -119,6 +120,8 @@ class Cast:
         return found
 
     def _speaker(self, episode: Episode, identity: Identity) -> Thing | None:
+        if episode.kind in ("mail", "slack") and not episode.author_keys:
+            return None  # anyone can write any name into a header
         if episode.author_keys or episode.author_name:
             known = next((t for t in self.things if t.keys and t.keys == episode.author_keys), None)
             return known or self._add(Thing(episode.author_name, {"Person": 1.5}, episode.author_keys))

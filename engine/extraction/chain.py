@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ctxsync.engine.schema import Schema
 
 # Raise it with every change that alters what comes out for some text.
-CODE_VERSION = 4
+CODE_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def extract_text(
         text: Markdown or plain prose.
         title: What it is about, if anything: the topic that elliptic lines speak of.
         occurred_at: When it was written, milliseconds UTC; relative dates are relative to it.
-        kind: `note`, `commit` or `text`.
+        kind: `note`, `commit`, `mail`, `slack` or `text`.
         identity: Who "I" is; ignored when a chain is given.
         chain: The chain to use again and again; a new one when None.
         attributes: Attributes of the section.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ctxsync.engine.extraction.words import word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from ctxsync.engine.extraction.base import Episode, Extraction
 
@@ -32,20 +32,38 @@ _OTHERS = word_set(
     foi ao het een van en dat niet op te zijn voor met wij ik och att det som är jag inte på av men på og ikke w na
     z się nie jest że do jak"""
 )
+# Nobody writes as much in a mail: it is a log or a listing, which would take minutes to parse.
+MANY_CHARACTERS = 100_000
 # Under this many words a text is too short to tell, and is taken for English.
 _TOO_SHORT = 8
 
 
 def tier0_only(episode: Episode) -> list[str]:
     """Return why an episode gets no more than tier 0; empty when higher tiers should look at it."""
-    if episode.kind not in ("note", "commit", "message", "text", "log"):
+    if episode.kind not in ("note", "commit", "message", "mail", "slack", "text", "log"):
         return [f"kind:{episode.kind}"]
-    reasons = [flag for flag in ("bot", "bulk", "merge") if episode.attributes.get(flag)]
+    reasons = [flag for flag in ("bot", "bulk", "merge", "automated") if episode.attributes.get(flag)]
+    own = own_words(episode.text, episode.quoted)
     if not episode.text.strip():
         reasons.append("empty")
-    elif not is_english(episode.text):
+    elif not own.strip():
+        reasons.append("quoted")
+    elif not is_english(own):
         reasons.append("language")
+    elif episode.kind in ("mail", "slack") and len(own) > MANY_CHARACTERS:
+        reasons.append("long")
     return reasons
+
+
+def own_words(text: str, quoted: Sequence[tuple[int, int]]) -> str:
+    """Return a text without the ranges that are others' words."""
+    if not quoted:
+        return text
+    parts, at = [], 0
+    for start, end in sorted(quoted):
+        parts.append(text[at : max(at, start)])
+        at = max(at, end)
+    return "".join((*parts, text[at:]))
 
 
 def is_english(text: str) -> bool:

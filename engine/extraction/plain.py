@@ -138,9 +138,11 @@ def blocks(
         text: The section as its source has it.
         code: Half-open ranges that are code; those within one line may be inline and are looked at as such.
         quoted: Half-open ranges that are others' words.
-        kind: `commit` for a message that is not Markdown: trailers and a subject's `type(scope):` are left out.
+        kind: `commit` for a message that is not Markdown: trailers and a subject's `type(scope):` are left out. Of
+            `mail` and `slack` no line is read that holds others' words.
     """
-    hidden = sorted([span for span in code if "\n" in text[span[0] : span[1]].strip("\n")] + list(quoted))
+    others = [_lines_of(text, span) for span in quoted] if kind in ("mail", "slack") else list(quoted)
+    hidden = _merged([span for span in code if "\n" in text[span[0] : span[1]].strip("\n")] + others)
     lines: list[tuple[int, int]] = []
     item, under = False, ""
     for start, end, what in _lines(text, hidden, commit=kind == "commit"):
@@ -160,6 +162,28 @@ def blocks(
         yield from _cut(block)
 
 
+def _lines_of(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Return the whole lines that a range's words stand on: what shares a line with others' words is not read."""
+    words = text[span[0] : span[1]]
+    first = span[0] + len(words) - len(words.lstrip())
+    last = span[0] + len(words.rstrip())
+    if first >= last:
+        return span
+    stop = text.find("\n", last)
+    return text.rfind("\n", 0, first) + 1, len(text) if stop < 0 else stop
+
+
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in order, those that touch or overlap as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(span for span in spans if span[1] > span[0]):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
+
+
 def _lead(block: Block, under: str) -> str:
     """Tell an item what it stands under; return what the next block stands under."""
     if block.kind == "item" and block.text:
@@ -171,10 +195,12 @@ def _lead(block: Block, under: str) -> str:
 
 def _lines(text: str, hidden: Sequence[tuple[int, int]], *, commit: bool) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, what) for each line: `prose`, `item` (it starts a block of its own) or `gap`."""
-    fence, position, item = "", 0, False
+    fence, position, item, near = "", 0, False, 0
     for raw in text.split("\n"):
         start, end, position = position, position + len(raw), position + len(raw) + 1
         opening = None if commit else _FENCE.match(raw)
+        while near < len(hidden) and hidden[near][1] < end:
+            near += 1
         what = "prose"
         if fence:
             what, fence = "gap", "" if opening and opening[1].startswith(fence) else fence
@@ -182,7 +208,7 @@ def _lines(text: str, hidden: Sequence[tuple[int, int]], *, commit: bool) -> Ite
             what, fence = "gap", opening[1]
         elif (
             not raw.strip()
-            or any(first <= start and end <= last for first, last in hidden if last > first)
+            or (near < len(hidden) and hidden[near][0] <= start)
             or _RULE.match(raw)
             or _QUOTE.match(raw)
             or _TABLE.match(raw)

@@ -192,7 +192,7 @@ def episodes_of(observed: Mapping[str, Any], *, source: str, own: bool) -> Itera
             section=section["key"],
             heading=tuple(section.get("heading", ())),
             author_name=author.get("name", ""),
-            author_keys=tuple(author.get("keys", ())),
+            author_keys=tuple(key for key in author.get("keys", ()) if key),
             thread=section.get("thread", ""),
             links=tuple(section.get("links", ())),
             tags=tuple(section.get("tags", ())),

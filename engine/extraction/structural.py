@@ -1,21 +1,24 @@
 """Tier 0: what a source states outright; links, tags, properties, authors, files; reads no prose, knows no model.
 
 A note's topic is an entity with the note's item id as its key and its title as its name. A commit is an Event with its
-item id as its key, named by its subject line.
+item id as its key, named by its subject line. Mail and Slack: see `messages`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ctxsync.engine.extraction.base import Entity, Episode, Extraction, Relation
-from ctxsync.engine.extraction.lexicon import Lexicon, Match
+from ctxsync.connectors.people import is_role
+from ctxsync.engine.extraction import messages
+from ctxsync.engine.extraction.found import MODEL, Found, mappings, strings
+from ctxsync.engine.extraction.lexicon import Lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ctxsync.connectors.base import Json
+    from ctxsync.engine.extraction.base import Entity, Episode, Extraction
     from ctxsync.engine.schema import Schema
 
 # Files beyond this say how large a commit is, not what it is about (CONTRACT of commits).
@@ -71,7 +74,7 @@ class Structural:
     """The structural tier. Confidence 1: nothing here is guessed."""
 
     tier = 0
-    model = "structural"
+    model = MODEL
 
     def __init__(self, schema: Schema) -> None:
         self._lexicon = Lexicon(schema)
@@ -80,40 +83,16 @@ class Structural:
         """Yield one extraction an episode; `lower` is not looked at: nothing is below."""
         del lower
         for episode in episodes:
-            found = _Found(episode)
+            found = Found(episode)
             if episode.kind == "commit":
                 _commit(found, episode)
             elif episode.kind == "note":
                 _note(found, episode, self._lexicon)
+            elif episode.kind == "mail":
+                messages.mail(found, episode)
+            elif episode.kind == "slack":
+                messages.slack(found, episode)
             yield found.extraction
-
-
-class _Found:
-    """Collects entities and relations of one episode, each entity once."""
-
-    def __init__(self, episode: Episode) -> None:
-        self.extraction = Extraction(episode=episode.id, tier=0, model=Structural.model)
-        self._ids: dict[tuple[str, tuple[str, ...]], Entity] = {}
-
-    def entity(
-        self, name: str, kind: str, keys: tuple[str, ...] = (), span: tuple[int, int] | None = None, **attributes: Json
-    ) -> Entity:
-        name = " ".join(name.split())
-        known = self._ids.get((name.casefold() if not keys else "", keys))
-        if known is None:
-            known = Entity(f"s{len(self._ids) + 1}", name, kind, keys, span, dict(attributes))
-            self._ids[name.casefold() if not keys else "", keys] = known
-            self.extraction.entities.append(known)
-        elif known.type == "Concept" and kind != "Concept":
-            known.type = kind
-        return known
-
-    def relation(self, head: Entity, match: Match | tuple[str, str], tail: Entity, phrase: str, **more: Any) -> None:
-        relation, phrase_class = (match.relation, match.phrase_class) if isinstance(match, Match) else match
-        if isinstance(match, Match) and match.direction == -1:
-            head, tail = tail, head
-        if head is not tail:
-            self.extraction.relations.append(Relation(head.id, relation, tail.id, phrase, phrase_class, **more))
 
 
 def note_type(attributes: Mapping[str, Json], tags: Sequence[str], place: str = "") -> str:
@@ -145,14 +124,19 @@ def topic(episode: Episode) -> tuple[str, str]:
     if is_dated(episode.title):
         return episode.title, "Event"
     kind = note_type(episode.item_attributes, episode.tags, episode.place)
-    if kind == "Concept" and any(key.startswith("email:") for key in episode.item_keys):
+    if kind == "Concept" and any(key.startswith("email:") for key in _own_keys(episode)):
         kind = "Person"
     return episode.title or episode.item, kind
 
 
-def _note(found: _Found, episode: Episode, lexicon: Lexicon) -> None:
+def _own_keys(episode: Episode) -> list[str]:
+    """Return the keys of what a note is about: an office's address in its properties is not that person or thing."""
+    return [key for key in episode.item_keys if not (key.startswith("email:") and is_role(key[6:]))]
+
+
+def _note(found: Found, episode: Episode, lexicon: Lexicon) -> None:
     name, kind = topic(episode)
-    about = found.entity(name, kind, (episode.item, *episode.item_keys), names=list(episode.item_names))
+    about = found.entity(name, kind, (episode.item, *_own_keys(episode)), names=list(episode.item_names))
     for link in episode.links:
         target = str(link.get("target", ""))
         if link.get("kind") not in ("wikilink", "embed", "markdown") or not target.strip():
@@ -181,7 +165,7 @@ def is_file(title: str) -> bool:
     )
 
 
-def _property(found: _Found, about: Entity, key: str, value: Json, lexicon: Lexicon) -> None:
+def _property(found: Found, about: Entity, key: str, value: Json, lexicon: Lexicon) -> None:
     """Read `employer: [[Acme]]`: a property whose name the lexicon knows, with names as its value."""
     if key.lower() in _NOT_STATEMENTS:
         return
@@ -214,32 +198,31 @@ def property_names(value: Json) -> Iterator[tuple[str, bool]]:
             yield inner.strip(), isinstance(item, list)
 
 
-def _commit(found: _Found, episode: Episode) -> None:
+def _commit(found: Found, episode: Episode) -> None:
     stated = episode.attributes
     name = str(stated.get("repository") or "repository")
     commit = found.entity(episode.title or episode.item.removeprefix("commit:")[:10], "Event", (episode.item,))
     repository = found.entity(name, "Artifact", (f"repo:{name}",))
-    people: list[tuple[str, Json]] = [(episode.author_name, list(episode.author_keys))]
-    people += [(str(p.get("name", "")), p.get("keys")) for p in _mappings(stated.get("co_authors"))]
+    people: list[tuple[str, Sequence[str]]] = [(episode.author_name, episode.author_keys)]
+    people += [(str(p.get("name", "")), strings(p.get("keys"))) for p in mappings(stated.get("co_authors"))]
     for index, (person, keys) in enumerate(people):
-        known = tuple(str(key) for key in keys) if isinstance(keys, list) else ()
-        if person or known:
-            who = found.entity(person or known[0].split(":", 1)[-1], "Person", known)
+        who = found.someone(person, keys) or (found.entity(person, "Person") if person else None)
+        if who is not None:
             found.relation(who, ("participated_in", "authorship"), commit, "co-authored" if index else "authored")
     found.relation(commit, ("part_of", "component"), repository, "is part of")
-    for file in _mappings(stated.get("files"))[:MAX_FILES]:
+    for file in mappings(stated.get("files"))[:MAX_FILES]:
         path = str(file.get("path", ""))
         if path:
             changed = found.entity(path, "Artifact", (f"path:{name}:{path}",))
             found.relation(commit, ("references", "change"), changed, "changes")
-    for issue in _strings(stated.get("fixes")):
+    for issue in strings(stated.get("fixes")):
         fixed = found.entity(_issue(name, issue).removeprefix("issue:"), "Artifact", (_issue(name, issue),))
         found.relation(commit, ("references", "fix"), fixed, "fixes")
-    for issue in _strings(stated.get("refs")):
-        if issue not in _strings(stated.get("fixes")):
+    for issue in strings(stated.get("refs")):
+        if issue not in strings(stated.get("fixes")):
             named = found.entity(_issue(name, issue).removeprefix("issue:"), "Artifact", (_issue(name, issue),))
             found.relation(commit, ("references", "link"), named, "refers to")
-    for sha in _strings(stated.get("reverts")):
+    for sha in strings(stated.get("reverts")):
         reverted = found.entity(f"commit {sha[:10]}", "Event", (f"commit:{sha}",))
         found.relation(commit, ("references", "revert"), reverted, "reverts")
 
@@ -247,11 +230,3 @@ def _commit(found: _Found, episode: Episode) -> None:
 def _issue(repository: str, issue: str) -> str:
     """Return the key of an issue: `#12` is one of the commit's repository, `org/other#12` is another's."""
     return f"issue:{repository if issue.startswith('#') else ''}{issue}"
-
-
-def _mappings(value: Json) -> list[Mapping[str, Json]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _strings(value: Json) -> list[str]:
-    return [str(item) for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -16,10 +16,12 @@ from ctxsync.engine.graph import entities, statements
 from ctxsync.engine.graph.facts import Evidence
 from ctxsync.engine.graph.groups import Groups, rules_of
 from ctxsync.engine.graph.identity import Identity
+from ctxsync.engine.graph.invitations import Invitations
 from ctxsync.engine.graph.items import Items
 from ctxsync.engine.graph.memory import Memory, loads
 from ctxsync.engine.graph.people import People
 from ctxsync.engine.graph.rows import query
+from ctxsync.engine.graph.trust import SEEN_ALIKE, Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -30,11 +32,9 @@ if TYPE_CHECKING:
     from ctxsync.engine.graph.statements import Plan
     from ctxsync.events.store import Event
 
-OWN, OTHERS = 2, 1
 KEPT_READINGS = 10_000
 """Extractions whose undated statements are remembered: an edited note's other sections are asked for at each edit."""
 
-SOURCES = "SELECT name, trust, removed, identity FROM source"
 SET_SOURCE = """
 INSERT OR REPLACE INTO source (name, kind, location, trust, removed, identity) VALUES (?, ?, ?, ?, ?, ?)
 """
@@ -47,7 +47,11 @@ CLEAR_QUARANTINES = "DELETE FROM quarantine WHERE source = ?"
 ADOPTED = "SELECT source, run FROM adopted"
 SET_ADOPTED = "INSERT OR REPLACE INTO adopted (source, run) VALUES (?, ?)"
 EPISODES_OF_SOURCE = "SELECT episode FROM episode WHERE source = ? ORDER BY id"
-EPISODES_COUNTED = "SELECT episode FROM episode WHERE source = ? AND counted > 0 ORDER BY id"
+# Of kinds that several sources show alike also what another source showed first.
+EPISODES_COUNTED = """
+SELECT episode FROM episode WHERE counted > 0 AND (source = :source OR (kind IN ('mail', 'slack') AND item IN (
+    SELECT item FROM sighting WHERE source = :source AND until IS NULL))) ORDER BY id
+"""
 EPISODES_ALL = "SELECT episode FROM episode ORDER BY id"
 OPEN_MENTIONS = "SELECT rowid FROM mention WHERE episode = ? AND until IS NULL"
 OPEN_EVIDENCE = "SELECT id FROM evidence WHERE episode = ? AND active"
@@ -82,13 +86,12 @@ class Projector:
         self.learned: dict[str, bool] = loads(db.execute(META, ("rules",)).get or "{}")
         self.schema = schemas.parse(text) if text else schemas.universal()
         self.groups = Groups(self.memory, rules_of(self.schema, self.learned))
-        self.items = Items(self.memory, self.identity, self._count, self._undated)
+        self.trust = Trust(db)
+        self.items = Items(self.memory, self.identity, self._count, self._undated, self.trust)
+        self.invitations = Invitations(self.memory, self._counted_plan, self._trust)
         self._undated_at = lru_cache(maxsize=KEPT_READINGS)(self._read_undated)
         self._event: Event | None = None
         self.adopted: dict[str, str] = dict(query(db, ADOPTED))
-        self.trusts: dict[str, tuple[int, frozenset[str]]] = {}
-        for name, trust, _, identity in query(db, SOURCES):
-            self.trusts[name] = (OWN if trust == "own" else OTHERS, frozenset(loads(identity)["keys"]))
         self._incoming: list[Evidence] = []
         self.people = People(db, self.memory, self.identity, self._name, self._assert)
         self._handlers: dict[str, Callable[[Event], None]] = {
@@ -149,6 +152,7 @@ class Projector:
         self.memory.forget()
         self.identity.forget()
         self.groups.forget()
+        self.invitations.forget()
 
     # Episodes
 
@@ -184,18 +188,39 @@ class Projector:
             return
         if again and chosen == before:
             if chosen:
-                self._withdraw(episode)
-                self._support(episode, self._plan(episode, chosen), self._trust(episode), new=False)
+                plan = self._plan(episode, chosen)
+                self._invite(episode, plan, counts=True)
+                self._again(episode, plan)
             return
         if before:
-            self._mentions(episode, self._plan(episode, before), position, -1)
+            plan = self._plan(episode, before)
+            self._invite(episode, plan, counts=False)
+            self._mentions(episode, plan, position, -1)
             self._withdraw(episode)
         if chosen:
             plan = self._plan(episode, chosen)
             self._mentions(episode, plan, position, 1)
+            self._invite(episode, plan, counts=True)
             self._support(episode, plan, self._trust(episode), new=episode.counted == 0)
         episode.counted = chosen or -abs(episode.counted)
         self.memory.rows.add("episode_counted", episode.counted, episode.id)
+
+    def _again(self, episode: Episode, plan: Plan) -> None:
+        """Take what an episode says out and in again: its trust, or since when it says so, is another."""
+        self.memory.flush()
+        self._withdraw(episode)
+        self._support(episode, plan, self._trust(episode), new=False)
+
+    def _invite(self, episode: Episode, plan: Plan, *, counts: bool) -> None:
+        """Let the latest message on a meeting speak of it, and those before it no longer."""
+        if plan.invites:
+            for other in self.invitations.change(episode, plan, counts=counts):
+                told = self._counted_plan(other)
+                if told is not None:
+                    self._again(other, told)
+
+    def _counted_plan(self, episode: Episode) -> Plan | None:
+        return self._plan(episode, episode.counted) if episode.counted > 0 else None
 
     def _plan(self, episode: Episode, position: int) -> Plan:
         event = self._event
@@ -216,10 +241,8 @@ class Projector:
         return tuple(key for key in map(statements.undated, said) if key)
 
     def _trust(self, episode: Episode) -> int:
-        trust, identity = self.trusts.get(episode.source, (OTHERS, frozenset()))
-        if trust == OTHERS and episode.kind == "commit" and not identity.isdisjoint(episode.author_keys):
-            return OWN
-        return trust
+        item = self.memory.item(episode.item) if episode.kind in SEEN_ALIKE else None
+        return self.trust.of(episode, item)
 
     def _mentions(self, episode: Episode, plan: Plan, position: int, change: int) -> None:
         rows = self.memory.rows
@@ -247,7 +270,10 @@ class Projector:
         return first
 
     def _withdraw(self, episode: Episode) -> None:
-        for (id_,) in query(self.db, OPEN_EVIDENCE, (episode.id,)):
+        gone = [id_ for (id_,) in query(self.db, OPEN_EVIDENCE, (episode.id,))]
+        if self._incoming:
+            self._incoming = [one for one in self._incoming if one.id not in gone]
+        for id_ in gone:
             evidence = self.groups.by_id(id_)
             self.groups.remove(evidence)
             self.memory.rows.add("evidence_active", 0, evidence.trust, evidence.occurred_at, id_)
@@ -258,7 +284,11 @@ class Projector:
             self.memory.flush()
             known = dict(query(self.db, OLD_EVIDENCE, (episode.id,)))
         at, since = episode.occurred_at, self.items.since(episode)
-        for said in plan.said:
+        stated = plan.said
+        if plan.invites:
+            silent = self.invitations.silent(episode, plan)
+            stated = [said for said in stated if not statements.speaks_of(said, silent)]
+        for said in stated:
             start = min(at, since.get(statements.undated(said), at)) if since else at
             self._say(said, episode.id, (at, start), trust, known.get(said.content))
 
@@ -280,7 +310,7 @@ class Projector:
     def _assert(self, said: statements.Said, at: int, trust: int) -> None:
         self._say(said, None, (at, at), trust)
 
-    def _recount(self, sql: str, bindings: tuple[str, ...], position: int, *, again: bool) -> None:
+    def _recount(self, sql: str, bindings: tuple[str, ...] | dict[str, str], position: int, *, again: bool) -> None:
         self.memory.flush()
         for (text,) in query(self.db, sql, bindings):
             episode = self.memory.find_episode(text)
@@ -307,9 +337,7 @@ class Projector:
         }
         body = orjson.dumps(identity).decode()
         self.db.execute(SET_SOURCE, (name, payload["kind"], payload["location"], payload["trust"], removed, body))
-        before = self.trusts.get(name, (OTHERS, frozenset()))
-        after = (OWN if payload["trust"] == "own" else OTHERS, frozenset(identity["keys"]))
-        self.trusts[name] = after
+        weighed_otherwise = self.trust.configured(payload)
         self.memory.flush()
         if not removed:
             for item, place in query(self.db, REMOVED_SIGHTINGS, (name, f"removed:{name}")):
@@ -321,8 +349,8 @@ class Projector:
             self.db.execute(CLEAR_QUARANTINES, (name,))
             for (item,) in query(self.db, SIGHTED_ITEMS, (name,)):
                 self.items.remove_source(item, name, event.position)
-        if before != after:
-            self._recount(EPISODES_COUNTED, (name,), event.position, again=True)
+        if weighed_otherwise:
+            self._recount(EPISODES_COUNTED, {"source": name}, event.position, again=True)
 
     def _paused(self, event: Event) -> None:
         payload = event.payload

@@ -50,7 +50,9 @@ def show(names: Mapping[tuple[str, str, str], tuple[int, int]], *, person: bool)
             titles.add(name)
         if kind == nodes.FIRST and not only_first:
             continue
-        votes = count * TITLE_WEIGHT if type_ == UNTYPED else count
+        votes = count
+        if type_ == UNTYPED:
+            votes = 0 if kind in nodes.REFERRED_TO else count * TITLE_WEIGHT
         spelled[name] = spelled.get(name, 0) + votes
         normal = nodes.normal(name)
         plain[normal] = plain.get(normal, 0) + votes

@@ -1,4 +1,4 @@
-"""Items: where they are seen, what is held and believed of them, and what notes and mailmaps say of identities.
+"""Items: where they are seen, and what is held and believed of them.
 
 Knows no facts. Text is found by what is held; all that is read out of it follows what is believed (`versions`).
 """
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ctxsync.engine.graph import nodes, versions
-from ctxsync.engine.graph.entities import UNTYPED
+from ctxsync.engine.graph import nodes, profiles, versions
+from ctxsync.engine.graph.entities import weight
 from ctxsync.engine.graph.records import Episode, Item, Shown
+from ctxsync.engine.graph.trust import SEEN_ALIKE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,44 +20,13 @@ if TYPE_CHECKING:
 
     from ctxsync.engine.graph.identity import Identity
     from ctxsync.engine.graph.memory import Memory
+    from ctxsync.engine.graph.trust import Trust
     from ctxsync.engine.graph.versions import Belief, States
     from ctxsync.events.store import Event
 
 
 def _json(value: object) -> str:
     return orjson.dumps(value).decode()
-
-
-def about(item: Item, belief: Belief) -> frozenset[tuple[str, ...]]:
-    """Return what an item's believed versions say of identities.
-
-    (`call`, node, name, type), (`tie`, node, node), (`claim`, normal name, node, source).
-    """
-    said: set[tuple[str, ...]] = set()
-    if item.kind not in {nodes.NOTE, "mailmap"}:
-        return frozenset()
-    for source, shown in belief.versions:
-        if item.kind == nodes.NOTE:
-            for name in (shown.title, *shown.names):
-                plain = nodes.normal(name)
-                if plain:
-                    said.add(("call", item.text, " ".join(name.split()), UNTYPED))
-                    said.add(("claim", plain, item.text, source))
-            said.update(("tie", item.text, key) for key in shown.keys if nodes.is_key(key) and key != item.text)
-        for entry in shown.entries:
-            said |= _mapped(entry)
-    return frozenset(said)
-
-
-def _mapped(entry: Mapping[str, Any]) -> set[tuple[str, ...]]:
-    new, old = (str(entry.get(k) or "").strip().lower() for k in ("email", "old_email"))
-    name = " ".join(str(entry.get("name") or "").split())
-    said: set[tuple[str, ...]] = set()
-    if new and name:
-        said.add(("call", f"email:{new}", name, UNTYPED))
-    if new and old and new != old:
-        said.add(("tie", f"email:{new}", f"email:{old}"))
-    return said
 
 
 class Items:
@@ -68,20 +38,28 @@ class Items:
         count: Called when an episode came to be believed or no longer is, with the position; with True when its
             statements began at another time.
         stated: Returns the undated statements of an episode.
+        trust: Told of sent mail; says how far an item's episodes are trusted.
     """
 
     def __init__(
-        self, memory: Memory, identity: Identity, count: Callable[[Episode, int, bool], None], stated: States
+        self,
+        memory: Memory,
+        identity: Identity,
+        count: Callable[[Episode, int, bool], None],
+        stated: States,
+        trust: Trust,
     ) -> None:
         self.memory = memory
         self.identity = identity
         self.count = count
         self.stated = stated
+        self.trust = trust
 
     def _item(self, text: str) -> Item:
         item = self.memory.item(text)
-        if item.held and not item.about:
-            item.about = about(item, versions.believed(self.memory, item))
+        # A directory says all it says in its attributes: no section of it is held.
+        if not item.about and (item.held or item.kind == profiles.DIRECTORY):
+            item.about = profiles.about(item, versions.believed(self.memory, item))
         return item
 
     # What is believed
@@ -125,7 +103,7 @@ class Items:
 
     def _believe(self, item: Item, before: Belief, position: int) -> None:
         after = versions.believed(self.memory, item)
-        self._say(item, about(item, after))
+        self._say(item, profiles.about(item, after))
         for text in before.episodes:
             if text not in after.episodes:
                 self._change(text, position, believed=False)
@@ -167,7 +145,7 @@ class Items:
             if self.memory.find_episode(text) is None:
                 self._episode(event, item, section)
         names = [title, *(payload.get("names") or ())]
-        entries = (payload.get("attributes") or {}).get("entries") or [] if kind == "mailmap" else []
+        entries = profiles.entries(kind, payload.get("attributes") or {})
         shown = Shown(
             event.position, list(sections.items()), title, names[1:], list(payload.get("keys") or ()), entries, {}
         )
@@ -226,23 +204,32 @@ class Items:
         if len(shown) > 1 and not any(source == event.source for source, _ in item.sightings):
             self._drop(item, event.source, shown[:-1])
             del shown[:-1]
+        weighed = self._weighed(item, before)
+        self.trust.sighted(item, event.source, event.payload["place"], event.payload.get("role") or "")
         self._see(item, event.source, event.payload["place"], event.position)
         self._refresh(item, before, event.position)
+        self._weigh(item, weighed, event.position)
 
     def unsighted(self, event: Event) -> None:
         """No longer see an item at a place."""
         item = self._item(event.payload["item"])
         before = versions.believed(self.memory, item)
+        weighed = self._weighed(item, before)
+        self.trust.unsighted(item, event.source, event.payload["place"])
         self._lose(item, event.source, event.payload["place"], event.position)
         self._refresh(item, before, event.position)
+        self._weigh(item, weighed, event.position)
 
     def moved(self, event: Event) -> None:
         """See an item at another place."""
         item = self._item(event.payload["item"])
         before = versions.believed(self.memory, item)
+        weighed = self._weighed(item, before)
+        self.trust.unsighted(item, event.source, event.payload["place"])
         self._lose(item, event.source, event.payload["place"], event.position)
         self._see(item, event.source, event.payload["to"], event.position)
         self._refresh(item, before, event.position)
+        self._weigh(item, weighed, event.position)
 
     def replaced(self, event: Event) -> None:
         """Note an item's successor."""
@@ -254,16 +241,33 @@ class Items:
         """Lose sight of an item wherever a source saw it."""
         item = self._item(text)
         before = versions.believed(self.memory, item)
+        weighed = self._weighed(item, before)
         for _, place in sorted(k for k in item.sightings if k[0] == source):
             self._lose(item, source, place, position)
         self._refresh(item, before, position)
+        self._weigh(item, weighed, position)
 
     def restore(self, text: str, source: str, place: str, position: int) -> None:
         """See an item again at a place of a source that was removed and is back."""
         item = self._item(text)
         before = versions.believed(self.memory, item)
+        weighed = self._weighed(item, before)
         self._see(item, source, place, position)
         self._refresh(item, before, position)
+        self._weigh(item, weighed, position)
+
+    def _weighed(self, item: Item, before: Belief) -> list[tuple[Episode, int]]:
+        """Return the episodes that count now whose trust may change with where the item is seen, with their trust."""
+        if item.kind not in SEEN_ALIKE:
+            return []
+        found = filter(None, map(self.memory.find_episode, before.episodes))
+        return [(episode, self.trust.of(episode, item)) for episode in found if episode.counted > 0]
+
+    def _weigh(self, item: Item, before: list[tuple[Episode, int]], position: int) -> None:
+        """Count again what still counts and is trusted otherwise than before."""
+        for episode, trust in before:
+            if episode.counted > 0 and self.trust.of(episode, item) != trust:
+                self.count(episode, position, True)
 
     def _see(self, item: Item, source: str, place: str, position: int) -> None:
         if not item.kind:
@@ -312,7 +316,7 @@ class Items:
         if said[0] == "call":
             node = memory.node(said[1])
             identity.refer(node, change)
-            identity.call(node, said[2], said[3], change, 0)
+            identity.call(node, said[2], said[3], change, change * weight(said[3], stated=True))
         elif said[0] == "claim":
             identity.claim(said[1], memory.node(said[2]), said[3], change)
         else:

@@ -10,13 +10,19 @@ from functools import lru_cache
 from typing import Final
 
 from ctxsync.connectors.base import digest
+from ctxsync.connectors.people import is_role
 from ctxsync.engine import names
 
 NAME: Final = "name"
 FIRST: Final = "first"
 NOTE: Final = "note"
 # What these kinds of key name is never a person by itself: a full name is not looked up among them.
-THINGS: Final = frozenset({NOTE, "commit", "repo", "path", "issue", "url", "mailmap", "tag", "branch", "file"})
+THINGS: Final = frozenset(
+    {NOTE, "commit", "repo", "path", "issue", "url", "mailmap", "tag", "branch", "file"}
+    | {"mail", "message-id", "message", "channel", "list", "address", "ical"}
+)
+# What answers and mentions point at before it is seen itself: a name that they give it counts only while it has no other.
+REFERRED_TO: Final = frozenset({"message-id", "message", "channel", "mail"})
 
 normal = lru_cache(maxsize=1 << 16)(names.normal)
 
@@ -30,6 +36,13 @@ def is_key(node: str) -> bool:
     """Say whether a node is an identity key, with a value."""
     kind, _, value = node.partition(":")
     return bool(value) and kind not in {"", NAME, FIRST}
+
+
+def is_own_key(node: str) -> bool:
+    """Say whether a node is an identity key that is one person's or thing's own: not an office's or a machine's address."""
+    if not node.startswith(("email:", "address:")):
+        return is_key(node)
+    return node.startswith("email:") and not is_role(node[6:])
 
 
 def is_person_kind(kind: str) -> bool:

@@ -49,10 +49,11 @@ def undated(said: Said) -> str:
 
 
 class Plan(NamedTuple):
-    """All that an extraction says."""
+    """All that an extraction says. `invites`: meetings, each with the invitation's sequence and whether it is the organizer's."""
 
     mentions: list[Mention]
     said: list[Said]
+    invites: tuple[tuple[str, int, bool], ...] = ()
 
 
 NOTHING = Plan([], [])
@@ -85,11 +86,16 @@ def plan(episode: str, scope: str, payload: Mapping[str, Any]) -> Plan:
     """
     mentions: list[Mention] = []
     ends: dict[str, str] = {}
+    invites: tuple[tuple[str, int, bool], ...] = ()
     for entity in payload["entities"]:
         mention = _mention(entity, scope)
         if mention is not None:
             mentions.append(mention)
             ends[entity["id"]] = mention.nodes[0]
+            if mention.nodes[0].startswith("ical:"):
+                stated = entity.get("attributes") or {}
+                invite = mention.nodes[0], stated.get("sequence") or 0, stated.get("by_organizer") is True
+                invites = (*invites, invite)
     said: dict[str, Said] = {}
     for relation in payload["relations"]:
         head, tail = ends.get(relation["head"]), ends.get(relation["tail"])
@@ -116,7 +122,12 @@ def plan(episode: str, scope: str, payload: Mapping[str, Any]) -> Plan:
         )
         content = digest(episode, *body)
         said[content] = Said(content, *body)
-    return Plan(mentions, list(said.values()))
+    return Plan(mentions, list(said.values()), invites)
+
+
+def speaks_of(said: Said, meetings: frozenset[str]) -> bool:
+    """Say whether a statement is about one of these meetings, and not only about the message that points at it."""
+    return said.relation != "references" and (said.head in meetings or said.tail in meetings)
 
 
 def stated(subject: str, statement: Mapping[str, Any], mode: int, at: int, *, valid_to: str | None = None) -> Plan:
