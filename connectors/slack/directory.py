@@ -115,7 +115,10 @@ class Directory:
         return (known.name if known else "") or fallback or channel
 
     def item(self) -> Item:
-        """Return the workspace's directory item, the same whatever the order of the records."""
+        """Return the workspace's directory item, the same whatever the order of the records.
+
+        Direct messages between two have no name, and are not in it.
+        """
         people: list[Json] = [
             {
                 "key": self.key(member.id, bot=member.bot),
@@ -129,6 +132,7 @@ class Directory:
         channels: list[Json] = [
             {"id": channel.id, "name": channel.name, "topic": channel.topic}
             for _, channel in sorted(self.channels.items())
+            if channel.name
         ]
         return Item(
             id=f"slack-directory:{self.team}",

@@ -27,7 +27,7 @@ KIND: Final = "slack"
 TITLE_LENGTH: Final = 80
 MAX_FILES: Final = 100
 MAX_REACTIONS: Final = 200
-_TS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
+_TS: Final = re.compile(r"[1-9][0-9]{0,11}\.[0-9]{6}")
 _JOINED: Final = ("join", "leave", "archive", "unarchive", "convert_to_private", "convert_to_public", "open", "close")
 
 

@@ -13,6 +13,7 @@ from ctxsync.connectors.base import Options
 from ctxsync.connectors.git import GitConnector
 from ctxsync.connectors.notes import NotesConnector
 from ctxsync.connectors.notes.disk import MAX_BYTES
+from tests.connectors.slack_export.world import SlackFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,7 +184,11 @@ class Code:
         self.git("update-ref", "refs/heads/shock", sha)
 
 
-WORLDS: dict[str, Callable[[Path], World]] = {"notes": Vault, "git": Code}
+WORLDS: dict[str, Callable[[Path], World]] = {
+    "notes": Vault,
+    "git": Code,
+    "slack-export": lambda folder: SlackFolder(folder, name=NAME, now=NOW, batch=BATCH),
+}
 
 
 def registered() -> set[str]:

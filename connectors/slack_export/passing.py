@@ -1,0 +1,336 @@
+"""One pass over a channel of an export: what is new or says something else, then what is gone, behind the breaker.
+
+What is not there says nothing, unless the export covers where it should be: a day that is there and lacks a message
+does, a day that is absent does not, and neither does an export that begins later than the one before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from ctxsync.connectors.base import (
+    Batch,
+    Change,
+    Item,
+    Observed,
+    Options,
+    Quarantined,
+    Released,
+    Sighted,
+    Unsighted,
+    breaker_trips,
+)
+from ctxsync.connectors.slack.message import message_item
+from ctxsync.errors import BadItem, SuspiciousDeletion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxsync.connectors.slack.directory import Directory
+    from ctxsync.connectors.slack_export.ledger import Known, Ledger
+    from ctxsync.connectors.slack_export.parts import Part
+
+BATCH: Final = 500  # messages
+_DIGITS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which messages are items.
+
+    Args:
+        bots: Those of bots and apps are.
+        since: Seconds UTC: earlier ones are not; 0 for no such limit.
+        everything: False when the channel as a whole is left out.
+    """
+
+    bots: bool = True
+    since: int = 0
+    everything: bool = True
+
+    def rules(self) -> str:
+        """Return what tells one choice from another."""
+        return f"bots={self.bots} since={self.since}"
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A part that is read in this pass: what it showed, and what of what was known it did not."""
+
+    name: str
+    kind: str
+    stamp: str
+    known: Known
+    present: set[int] = field(default_factory=set)
+    left_out: set[int] = field(default_factory=set)
+    missing: list[int] = field(default_factory=list)
+
+
+class Pass:
+    """One pass. Everything it learns is in the batches.
+
+    Args:
+        source: Name of the source, for messages.
+        channel: The channel's id: the stream and the place.
+        parts: Where its messages are.
+        ledger: The cursor.
+        directory: What ids mean.
+        wanted: What is left out.
+        options: Of this read.
+        size: Messages a batch at most.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        channel: str,
+        parts: Sequence[Part],
+        ledger: Ledger,
+        directory: Directory,
+        *,
+        wanted: Wanted,
+        options: Options,
+        size: int = BATCH,
+    ) -> None:
+        self._source, self._channel, self._parts, self._ledger = source, channel, parts, ledger
+        self._directory, self._wanted, self._options, self._size = directory, wanted, options, size
+        self._team = ledger.text("team") or directory.team  # what the ids that are sighted begin with
+        self._again = bool(ledger.text("rules")) and ledger.text("rules") != wanted.rules()
+        self._again = self._again or self._team != directory.team
+        self._before = {name for name in ledger.files() if ledger.count(name)}
+        self._changes: list[Change] = []
+        self._observed = self._seen = self._same = 0
+        self._lacking: list[_Reading] = []
+
+    def run(self) -> Iterator[Batch]:
+        """Yield the batches; raises `SuspiciousDeletion` after the last one when the breaker trips."""
+        if self._wanted.everything:
+            for part in self._parts:
+                yield from self._part(part)
+                if self._ledger.pending() > 2 * self._size:
+                    yield self._batch()
+        else:
+            self._lacking = [self._excluded(name) for name in sorted(self._before)]
+        if self._changes:
+            yield self._batch()
+        gone = self._gone()
+        known = max(len(gone), self._ledger.count() if self._ledger.settled() is None else self._settled())
+        if breaker_trips(len(gone), known, self._options):
+            yield self._batch()
+            name = self._directory.channel_name(self._channel)
+            raise SuspiciousDeletion(
+                f"{len(gone)} of {known} messages of {name} are no longer in the export.",
+                vanished=len(gone),
+                known=known,
+                remedy=f"If that is right, run `ctxsync sync --allow-deletes {self._source}`.",
+            )
+        yield from self._farewell(gone)
+        count = self._ledger.count()
+        # A team that was guessed stays, once there are ids that begin with it.
+        self._ledger.put("team", self._directory.team if count else None)
+        self._ledger.put("rules", self._wanted.rules())
+        self._ledger.put("settled", count)
+        yield self._batch()
+
+    def _settled(self) -> int:
+        return self._ledger.settled() or 0
+
+    def _part(self, part: Part) -> Iterator[Batch]:
+        """Read a part unless it is as it was."""
+        bad = self._ledger.bad(part.name)
+        count = self._ledger.count(part.name)
+        if bad is not None and bad[0] == part.stamp and not self._options.retry_quarantined:
+            self._seen, self._same = self._seen + count, self._same + count
+            return
+        if not self._again and bad is None and self._ledger.stamp(part.name) == part.stamp:
+            self._seen, self._same = self._seen + count, self._same + count
+            return
+        if self._too_old(part):
+            return
+        reading = _Reading(part.name, part.kind, part.stamp, self._ledger.known(part.name))
+        nothing: list[str] = []
+        try:
+            for message in part.messages():
+                self._message(message, reading, nothing)
+                if self._observed >= self._size or len(self._changes) >= 3 * self._size:
+                    self._ledger.keep(part.name, reading.known)
+                    yield self._batch()
+        except BadItem as error:
+            self._ledger.keep(part.name, reading.known)
+            self._quarantine(part, error, bad)
+            return
+        if bad is not None:
+            self._changes.append(Released(part.file.path))
+            self._ledger.put(f"q:{part.name}", None)
+        self._strays(part, nothing)
+        self._ledger.keep(part.name, reading.known)
+        reading.missing = [time for time in reading.known if time not in reading.present]
+        if reading.missing:
+            self._lacking.append(reading)
+        else:
+            self._ledger.put(f"f:{part.name}", part.stamp)
+
+    def _too_old(self, part: Part) -> bool:
+        """Say whether nothing of a day is late enough to be read, and nothing was before; days may be of any zone."""
+        if not self._wanted.since or part.kind != "day" or part.name in self._before:
+            return False
+        from datetime import UTC, datetime, timedelta
+
+        return part.name < (datetime.fromtimestamp(self._wanted.since, UTC) - timedelta(days=1)).strftime("%Y-%m-%d")
+
+    def _message(self, message: object, reading: _Reading, nothing: list[str]) -> None:
+        """Take up one message: each once a part, the first time it is met."""
+        if not isinstance(message, Mapping):
+            nothing.append("one that is no message")
+            return
+        try:
+            item = message_item(
+                message,
+                team=self._directory.team,
+                channel=self._channel,
+                directory=self._directory,
+                now=self._options.now,
+            )
+        except BadItem as error:
+            nothing.append(error.message)
+            return
+        if item is None:
+            return
+        section = item.sections[0]
+        time = _microseconds(str(section.attributes["ts"]))
+        if time in reading.present or time in reading.left_out:
+            return
+        if time < self._wanted.since * 1_000_000 or not (self._wanted.bots or "automated" not in section.attributes):
+            reading.left_out.add(time)
+            return
+        reading.present.add(time)
+        self._seen += 1
+        checksum = _checksum(item)
+        before = reading.known.checksum(time)
+        if before == checksum and self._team == self._directory.team:
+            self._same += 1
+            return
+        self._observed += 1
+        self._changes.append(Observed(item, self._channel))
+        if before is None or self._team != self._directory.team:
+            self._changes.append(Sighted(item.id, self._channel))
+            if before is not None:
+                self._changes.append(Unsighted(self._id(time), self._channel, "renamed"))
+        reading.known.put(time, checksum, reply="thread_ts" in section.attributes)
+
+    def _quarantine(self, part: Part, error: BadItem, before: tuple[str, str, str] | None) -> None:
+        try:
+            digest = hashlib.sha256(part.file.read()).hexdigest() if part.kind != "rows" else ""
+        except BadItem:
+            digest = ""
+        if before is None or before[1:] != (error.message, digest):
+            self._changes.append(Quarantined(part.file.path, str(error), digest))
+        self._ledger.put(f"q:{part.name}", [part.stamp, error.message, digest])
+
+    def _strays(self, part: Part, nothing: list[str]) -> None:
+        """Quarantine what stands among the messages and is none, as one place a file."""
+        place, key = f"{part.file.path}#entries", f"e:{part.name}"
+        if nothing:
+            error = f"{len(nothing)} of the entries cannot be read; the first: {nothing[0]}"
+            if self._ledger.text(key) != error:
+                self._changes.append(Quarantined(place, error))
+            self._ledger.put(key, error)
+        elif self._ledger.text(key):
+            self._changes.append(Released(place))
+            self._ledger.put(key, None)
+
+    def _excluded(self, name: str) -> _Reading:
+        """Return what a part showed of a channel that is left out now."""
+        known = self._ledger.known(name)
+        return _Reading(name, "day", "", known, left_out=set(known), missing=list(known))
+
+    def _gone(self) -> list[tuple[_Reading, int]]:
+        """Return the messages that are known and no longer there; forget those that another part still shows."""
+        gone = []
+        elsewhere: set[int] = set()
+        if self._wanted.everything and self._lacking:
+            wanted = {time for reading in self._lacking for time in reading.missing}
+            lacking = {reading.name: reading for reading in self._lacking}
+            for part in self._parts:
+                reading = lacking.get(part.name)
+                shown = reading.present if reading else self._ledger.known(part.name)
+                elsewhere.update(time for time in shown if time in wanted)
+        for reading in self._lacking:
+            for time in reading.missing:
+                if time in elsewhere:
+                    reading.known.drop(time)
+                elif time in reading.left_out or self._covers(reading, time):
+                    gone.append((reading, time))
+        return gone
+
+    def _covers(self, reading: _Reading, time: int) -> bool:
+        """Say whether the export would hold the message if it still existed."""
+        if not reading.present and reading.kind != "day":
+            return False
+        if reading.kind == "day":
+            here = [part.name for part in self._parts if part.kind == "day"]
+            before = [name for name in self._before if len(name) == len("2024-02-29")]
+            shorter_before = min(here) > min(before, default="")
+            shorter_after = max(here) < max(before, default="")
+            edge_before = shorter_before and reading.name == min(here)
+            edge_after = shorter_after and reading.name == max(here)
+        else:
+            shorter_before = edge_before = min(reading.present) > min(reading.known)
+            edge_after = True
+        if edge_before and (not reading.present or time < min(reading.present)):
+            return False
+        if edge_after and (not reading.present or time > max(reading.present)):
+            return False
+        # Answers come with their parents, which may be older than what the export begins with.
+        return not (shorter_before and reading.known.is_reply(time))
+
+    def _farewell(self, gone: Sequence[tuple[_Reading, int]]) -> Iterator[Batch]:
+        for reading, time in gone:
+            reason = "excluded" if time in reading.left_out else "deleted"
+            self._changes.append(Unsighted(self._id(time), self._channel, reason))
+            self._observed += 1
+            self._seen += 1
+            reading.known.drop(time)
+            if self._observed >= self._size:
+                self._ledger.keep(reading.name, reading.known)
+                yield self._batch()
+        # Stamped last: a pass that is cut short reads them again.
+        for reading in self._lacking:
+            self._ledger.keep(reading.name, reading.known)
+            self._ledger.put(f"f:{reading.name}", reading.stamp or None)
+
+    def _id(self, time: int) -> str:
+        seconds, fraction = divmod(time, 1_000_000)
+        return f"slack:{self._team}/{self._channel}/{seconds}.{fraction:06d}"
+
+    def _batch(self) -> Batch:
+        batch = Batch(tuple(self._changes), self._ledger.take(), self._seen, self._same)
+        self._changes = []
+        self._observed = self._seen = self._same = 0
+        return batch
+
+
+def _microseconds(ts: str) -> int:
+    seconds, _, fraction = ts.partition(".")
+    return int(seconds) * 1_000_000 + int(fraction)
+
+
+def _checksum(item: Item) -> int:
+    """Return a checksum of what a version of a message says: it only spares events for what was read again."""
+    section = item.sections[0]
+    author = section.author
+    said = (
+        section.text,
+        author and (author.name, author.keys),
+        section.attributes,
+        section.quoted,
+        [(link.target, link.label) for link in section.links],
+        item.flags,
+    )
+    return zlib.crc32(orjson.dumps(said))
