@@ -1,0 +1,242 @@
+"""A Slack workspace as a source: the directory is one stream, each readable conversation another, known by its id.
+
+Everything that concerns one channel's messages is in `reading`; here a token is opened, what it can read is listed,
+and each stream gets its pass. Building the connector reads nothing and loads no library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ctxsync.connectors import secrets
+from ctxsync.connectors.base import Batch, Item, Json, Observed, Options, Sighted, Stream, item_fingerprint
+from ctxsync.connectors.slack.api import API_URL, Api, MissingScope, Refused, Timing
+from ctxsync.connectors.slack.channels import Conversation, Listing, chooser, listing
+from ctxsync.connectors.slack.directory import STREAM, Directory
+from ctxsync.connectors.slack.ledger import Ledger
+from ctxsync.connectors.slack.reading import Reading
+from ctxsync.connectors.slack.schedule import DAY_MS, Plan
+from ctxsync.connectors.slack.stamps import DAY, since
+from ctxsync.errors import AuthError, ConfigError, SourceError, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from ctxsync.connectors.slack.live import Pace
+
+BATCH = 200
+"""Messages a page and a batch: what Slack recommends at most."""
+LOOKBACK_DAYS = 7
+
+
+@dataclass(slots=True)
+class _Session:
+    """A token that was tested, and what it can read. `users` are Slack's records, None until they are asked for."""
+
+    api: Api
+    team: str
+    title: str
+    found: Listing
+    directory: Directory | None = None
+    missing: list[str] = field(default_factory=list)
+
+
+class SlackConnector:
+    """One configured workspace.
+
+    Args:
+        name: The source's name.
+        settings: `token` and `app_token` (where the secrets are), `channels`, `exclude` (globs of names or ids), `bots`
+            (False leaves out what apps say), `since` (`2024-01-31`), `lookback_days`, `api_url`.
+        options: What the runner asks of this read.
+        batch: Messages a page and a batch at most.
+        timing: Clock and sleep; None for the real ones.
+        pace: How the watch waits; None for the usual.
+
+    Raises:
+        ConfigError: A setting means nothing; the message names it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Mapping[str, Json],
+        options: Options,
+        *,
+        batch: int = BATCH,
+        timing: Timing | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self.name = name
+        self.degraded = ""
+        """Why the watch asks now and then instead of being told; empty when it is told."""
+        self._options = options
+        self._batch = batch
+        self._timing = timing
+        self._pace = pace
+        self._url = _api_url(name, settings.get("api_url"))
+        self._wanted = chooser(name, settings)
+        self._since = since(name, settings.get("since"))
+        days = settings.get("lookback_days")
+        self._lookback = int((days if isinstance(days, int | float) else LOOKBACK_DAYS) * DAY)
+        self._bots = settings.get("bots") is not False
+        self._token = str(settings.get("token") or "")
+        self._app_token = str(settings.get("app_token") or "")
+        if not self._token:
+            raise ConfigError(
+                f"The source {name} has no token.",
+                remedy='Write token = "keyring:" in config.toml '
+                f"and run `{secrets.storing(name, 'token')}`, or use env: or command:.",
+            )
+        self._session: _Session | None = None
+
+    def discover(self) -> Iterator[Stream]:
+        """Yield the directory, then each readable conversation by id, archived ones included.
+
+        Raises:
+            AuthError: The token is refused, or lacks the scopes to read anything.
+            RateLimited, Unavailable: As `Api.call`.
+        """
+        self._session = None
+        session = self._open()
+        yield Stream(self.name, STREAM)
+        for channel in sorted(session.found.readable):
+            yield Stream(self.name, channel)
+
+    def read(self, stream: Stream, cursor: Mapping[str, Json] | None) -> Iterator[Batch]:
+        """Yield what changed since the cursor.
+
+        Raises:
+            SuspiciousDeletion: Too much is gone; everything else has been yielded.
+            AuthError: The token is refused, or lacks a scope, which the message names.
+            RateLimited: Slack asks for a long wait; what could be read without has been yielded.
+            Unavailable: Slack cannot be reached, or the conversation cannot be read; others can.
+        """
+        session = self._open()
+        if stream.name == STREAM:
+            yield from self._read_directory(session, cursor or {})
+            return
+        channel = session.found.readable.get(stream.name) or Conversation(stream.name, "")
+        try:
+            yield from Reading(self._plan(session, channel), Ledger(cursor or {})).batches()
+        except Refused as error:
+            if error.code not in ("channel_not_found", "not_in_channel"):
+                raise
+            why = "the app is no member of it" if error.code == "not_in_channel" else "the token cannot see it"
+            raise Unavailable(
+                f"{channel.called} cannot be read: {why} ({error.code}).",
+                remedy=f"Invite the app there (/invite), or add it to `exclude` of {self.name} in config.toml.",
+            ) from None
+
+    def watch(self, wake: Callable[[Stream], None]) -> AbstractContextManager[None]:
+        """Call `wake` when something may have changed: by Socket Mode with an `app_token`, else at intervals.
+
+        Raises:
+            AuthError: There is no such secret.
+        """
+        from ctxsync.connectors.slack.live import Live, Pace, watching
+
+        token = secrets.resolve(self._app_token, source=self.name, setting="app_token") if self._app_token else ""
+
+        def degrade(why: str) -> None:
+            self.degraded = why
+
+        return watching(Live(self.name, token, self._url, wake, degrade, self._pace or Pace()))
+
+    def _open(self) -> _Session:
+        """Return the session; the first time, test the token and list what it can read."""
+        if self._session is None:
+            token = secrets.resolve(self._token, source=self.name, setting="token")
+            api = Api(self.name, token, self._url, self._timing)
+            who = api.call("auth.test")
+            team = who.get("team_id")
+            if not isinstance(team, str) or not team:
+                raise AuthError(
+                    f"Slack does not say which workspace the token of {self.name} is for.",
+                    remedy="Store a bot's (xoxb-…) or a user's (xoxp-…) token of one workspace.",
+                )
+            found = listing(api, bot=bool(who.get("bot_id")), wanted=self._wanted)
+            self._session = _Session(api, team, str(who.get("team") or ""), found, missing=list(found.gaps))
+        return self._session
+
+    def _plan(self, session: _Session, channel: Conversation) -> Plan:
+        from ctxsync.connectors.slack.message import message_item
+
+        directory, bots = self._directory(session), self._bots
+
+        def make(message: Mapping[str, Any]) -> Item | None:
+            item = message_item(
+                message,
+                team=session.team,
+                channel=channel.id,
+                directory=directory,
+                # A message may come while a pass runs: it is no message from the future.
+                now=self._options.now + DAY_MS if self._options.now else 0,
+            )
+            automated = item is not None and item.sections[0].attributes.get("automated")
+            return None if automated and not bots else item
+
+        return Plan(
+            session.api,
+            channel,
+            make,
+            f"slack:{session.team}/{channel.id}/",
+            self._options,
+            self._lookback,
+            self._since,
+            self._batch,
+        )
+
+    def _directory(self, session: _Session) -> Directory:
+        """Return who and what the workspace's ids mean; without users:read, what the channels tell."""
+        if session.directory is None:
+            users: list[Mapping[str, Any]] = []
+            try:
+                for page in session.api.pages("users.list", "members", limit=200):
+                    users += page
+            except MissingScope as error:
+                session.missing.append(f"{error.needed} (without it people are known by their ids only)")
+            session.directory = Directory.of(session.team, users, session.found.records, title=self._title(session))
+        return session.directory
+
+    def _title(self, session: _Session) -> str:
+        """Return the workspace's name, as its owners spell it where the token may ask."""
+        try:
+            team = session.api.call("team.info").get("team")
+        except (MissingScope, Refused):
+            return session.title
+        return str(team.get("name") or session.title) if isinstance(team, dict) else session.title
+
+    def _read_directory(self, session: _Session, cursor: Mapping[str, Json]) -> Iterator[Batch]:
+        item = self._directory(session).item()
+        digest = item_fingerprint(item)
+        if cursor.get("digest") == digest:
+            yield Batch((), seen=1, unchanged=1)
+        else:
+            changes = (Observed(item, STREAM), Sighted(item.id, STREAM))
+            yield Batch(changes if not cursor else changes[:1], {"digest": digest}, seen=1)
+        if session.missing:
+            raise _incomplete(self.name, session.missing)
+
+
+def _incomplete(name: str, missing: list[str]) -> SourceError:
+    return MissingScope(
+        f"The token of {name} lacks {'; '.join(missing)}. Everything else is read.",
+        needed=", ".join(each.partition(" ")[0] for each in missing),
+        remedy="Add the scopes to the app under OAuth & Permissions, reinstall it and store the new token.",
+    )
+
+
+def _api_url(name: str, value: Json) -> str:
+    """Return where the methods are, with a slash at the end. Only this machine is spoken to without TLS."""
+    url = str(value or API_URL)
+    parts = urlsplit(url)
+    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.scheme == "https" or (parts.scheme == "http" and local):
+        return url if url.endswith("/") else url + "/"
+    raise ConfigError(
+        f'"api_url" of the source {name} must begin with https://.', remedy=f'The usual one is "{API_URL}".'
+    )
