@@ -220,8 +220,7 @@ def _sources(app: App, *, online: bool) -> Iterator[Finding]:
         try:
             if source.root is not None:
                 _openable(source.root)
-            for setting, spec in source.secrets.items():
-                _resolvable(source, setting, spec)
+            _resolvable(source)
             if source.root is None and not online:
                 found = f"{source.location} was not asked; its secret is there."
                 yield Finding(check, "ok", found, "To log in and look: `ctxsync doctor --online`.")
@@ -243,11 +242,12 @@ def _openable(path: Path) -> None:
         return
 
 
-def _resolvable(source: SourceConfig, setting: str, spec: str) -> None:
+def _resolvable(source: SourceConfig) -> None:
     """Raise `AuthError` where a secret is not where its spec says."""
     from ctxsync.connectors.secrets import resolve
 
-    resolve(spec, source=source.name, setting=setting)
+    for setting, spec in source.secrets.items():
+        resolve(spec, source=source.name, setting=setting)
 
 
 def _seen(app: App, source: SourceConfig) -> str:
@@ -257,7 +257,12 @@ def _seen(app: App, source: SourceConfig) -> str:
     from ctxsync.sync import SyncRequest
 
     try:
-        streams = list(connect(app, source, SyncRequest(), app.clock()).discover())
+        connector = connect(app, source, SyncRequest(), app.clock())
+        streams = list(connector.discover())
+        if source.root is None and streams:  # only a read is sure to log in; its first batch is not kept
+            batches = connector.read(streams[0], None)
+            next(batches, None)
+            getattr(batches, "close", lambda: None)()
     except CtxsyncError:
         raise
     except Exception as error:  # noqa: BLE001 - a defect of one connector is a finding like others

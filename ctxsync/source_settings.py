@@ -201,15 +201,17 @@ class SlackSource(SourceConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackExportSource(FileSource):
-    """An export of a Slack workspace: a folder or a zip.
+    """An export of a Slack workspace: a folder, a zip, or what slackdump wrote.
 
     Args:
+        team: The workspace's id, where the export does not tell it.
         channels: Globs of names or ids; empty means all.
         exclude: Globs of channels to leave out.
         bots: Whether messages of bots and apps are read.
         since: A date, `2024-01-31`: older messages are not read.
     """
 
+    team: str = ""
     channels: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     bots: bool = True

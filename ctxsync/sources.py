@@ -255,8 +255,10 @@ def _check_archive(kind: str, path: Path) -> None:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.", remedy="Check its permissions.") from error
     zipped = head.startswith(b"PK")
-    if kind == "slack-export" and not zipped and not head.startswith(b"SQLite format 3"):
-        raise UsageError(f"{path} is no zip file.", remedy="Name the zip that Slack made of an export, or its folder.")
+    if kind == "slack-export" and not head.startswith((b"PK", b"SQLite format 3", b"\x1f\x8b", b"{", b"[")):
+        raise UsageError(
+            f"{path} is no Slack export.", remedy="Name the zip that Slack made, its folder, or what slackdump wrote."
+        )
     if kind == "mailbox" and zipped:
         raise UsageError(f"{path} is a zip file.", remedy="Unpack it, then add the .mbox file or folder in it.")
     if kind == "mailbox" and head and not (head.startswith(b"From ") or path.suffix.lower() == ".eml"):

@@ -129,7 +129,8 @@ def test_doctor_logs_in_only_when_asked(office: Desk, server: MailServer) -> Non
     assert work(office.app().doctor())["ok"]
     assert server.asked == []
     assert work(office.app().doctor(online=True))["ok"]
-    assert server.asked == ["login"]
+    assert server.asked == ["login", "read INBOX"]
+    assert not office.home.events_path.exists(), "nothing is kept"
     server.refuses = lambda password: RuntimeError(f"LOGIN robin {password} refused")
     found = work(office.app().doctor(online=True))
     assert (found["level"], "opensesame" in str(found)) == ("error", False)

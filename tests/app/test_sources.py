@@ -222,7 +222,7 @@ def test_a_slack_export_is_a_folder_or_a_zip(home: Home, tmp_path: Path, vault: 
     (tmp_path / "export.txt").write_bytes(b"hello")
     assert put(home, "slack-export", tmp_path / "export.zip").name == "export"
     assert put(home, "slack-export", vault).name == "my-notes"
-    with pytest.raises(UsageError, match="is no zip file"):
+    with pytest.raises(UsageError, match="is no Slack export"):
         put(home, "slack-export", tmp_path / "export.txt")
 
 
