@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -45,6 +46,7 @@ _AUTH = {
     "ekm_access_denied": "an administrator has suspended access",
     "team_access_not_granted": "the token is for an organisation that has not granted this workspace",
 }
+_CODE = re.compile(r"[a-z0-9_]{1,80}")  # anything else comes from something between us and Slack
 _FAILING = {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"}
 
 
@@ -127,9 +129,9 @@ class Api:
                     if refused >= REFUSALS:
                         raise self._limited(method, self._budget.wait(method)) from None
                     continue
-                if status < 500 and code not in _FAILING:
+                if status < 500 and code not in _FAILING and _CODE.fullmatch(code):
                     raise self._refusal(method, code, data) from None
-                why = f"HTTP {status}" if status >= 500 else code
+                why = f"HTTP {status}" if status != 200 else code if code in _FAILING else "an answer that is none"
             except (OSError, HTTPException, SlackClientError, ValueError, RecursionError) as error:
                 why = str(getattr(error, "reason", "") or error or type(error).__name__)
             else:
@@ -204,7 +206,6 @@ class Api:
                 f"Slack refused the token of {self.source}: {_AUTH[code]} ({code}).",
                 remedy=f"Store a working token (bot xoxb-… or user xoxp-…), then run `ctxsync sync {self.source}`.",
             )
-        code = " ".join(code.split())[:100] or "an answer that says nothing"
         return Refused(f"Slack refused {method}: {code}.", code=code, remedy=f"Run `ctxsync sync {self.source}` later.")
 
     def _note_scopes(self, headers: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Workspace:
     # What people do
 
     def user(self, id_: str, name: str, *, email: str = "", is_bot: bool = False) -> None:
-        handle = name.split()[0].lower()
+        handle = name.split(maxsplit=1)[0].lower()
         profile = {"real_name": name, "display_name": handle, **({"email": email} if email else {})}
         known = {"id": id_, "team_id": TEAM, "name": handle, "real_name": name, "is_bot": is_bot, "deleted": False}
         self.users[id_] = known | {"profile": profile}
@@ -332,7 +332,7 @@ class Server:
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self.url = f"http://127.0.0.1:{self._http.server_port}/api/"
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
