@@ -6,8 +6,9 @@ answers find it; of Slack `message:<team>/<channel>/<ts>`. A thread is its first
 
 from __future__ import annotations
 
+import contextlib
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.people import plain_address
@@ -57,7 +58,10 @@ def mail(found: Found, episode: Episode) -> None:
     keys = (episode.item, _message_key(own)) if own else (episode.item,)
     message = found.entity(episode.title[:LONGEST_NAME], "Event", keys)
     group = _list(found, stated)
-    sender = found.someone(episode.author_name, episode.author_keys)
+    listed = group.keys if group is not None else ()
+    # A list that rewrites From lines is not whom it writes for.
+    known = [key for key in episode.author_keys if f"address:{_address(key)}" not in listed]
+    sender = found.someone(episode.author_name, known)
     if sender is not None:
         found.relation(sender, _AUTHORED, message, "authored")
     for person in mappings(stated.get("sender")):
@@ -66,9 +70,8 @@ def mail(found: Found, episode: Episode) -> None:
             found.relation(by, _TAKES_PART, message, "sent")
     if group is not None:
         found.relation(message, _PART_OF, group, "was sent to")
-    listed = group.keys if group is not None else ()
     for person in _recipients(stated):
-        if group is not None and any(f"address:{_address(key)}" in listed for key in strings(person.get("keys"))):
+        if any(f"address:{_address(key)}" in listed for key in strings(person.get("keys"))):
             continue
         who = _someone(found, person)
         if who is not None:
@@ -145,10 +148,11 @@ def _invitation(found: Found, message: Entity, stated: Mapping[str, Json], sende
     organizer = stated.get("organizer")
     head = organizer if isinstance(organizer, dict) else {}
     over = method == "CANCEL" or _text(stated.get("status")).upper() == "CANCELLED"
+    occurrence = _text(stated.get("occurrence"))  # one of a series, which has its own time
     event = found.entity(
         _text(stated.get("title"))[:LONGEST_NAME] or "(no title)",
         "Event",
-        (f"ical:{uid}",),
+        (f"ical:{uid}/{occurrence}" if occurrence else f"ical:{uid}",),
         sequence=sequence if isinstance(sequence, int) else 0,
         by_organizer=not senders.isdisjoint(strings(head.get("keys"))),
         cancelled=over,
@@ -156,8 +160,7 @@ def _invitation(found: Found, message: Entity, stated: Mapping[str, Json], sende
     found.relation(message, _LINK, event, "cancels" if over else "invites to")
     if over:
         return
-    start = _text(stated.get("start"))
-    when = {"valid_from": start or None, "valid_to": _text(stated.get("end")) or start[:10] or None}
+    when = dict(zip(("valid_from", "valid_to"), _when(stated), strict=True))
     host = _someone(found, head)
     if host is not None:
         found.relation(event, ("owned_by", "responsibility"), host, "is organized by", **when)
@@ -169,6 +172,18 @@ def _invitation(found: Found, message: Entity, stated: Mapping[str, Json], sende
     place = " ".join(_text(stated.get("location")).split())
     if place and "://" not in place and len(place) <= LONGEST_NAME:
         found.relation(event, ("located_at", "site"), found.entity(place, "Place"), "takes place in", **when)
+
+
+def _when(stated: Mapping[str, Json]) -> tuple[str | None, str | None]:
+    """Return the first and the last date or time of a meeting; of a series the first one only."""
+    start, end = _text(stated.get("start")), _text(stated.get("end"))
+    if stated.get("recurrence") or not start:
+        return start or None, None
+    if stated.get("all_day") is True and end:
+        with contextlib.suppress(ValueError, OverflowError):
+            # RFC 5545 3.6.1: the end of a day-long event is the day after it.
+            end = (date.fromisoformat(end) - timedelta(days=1)).isoformat()
+    return start, end or start[:10]
 
 
 def slack(found: Found, episode: Episode) -> None:
