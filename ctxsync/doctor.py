@@ -263,7 +263,8 @@ def _seen(app: App, source: SourceConfig) -> str:
             batches = connector.read(streams[0], None)
             next(batches, None)
             getattr(batches, "close", lambda: None)()
-    except CtxsyncError:
+    except CtxsyncError as error:
+        error.message, error.remedy = without_secrets(error.message), without_secrets(error.remedy)
         raise
     except Exception as error:  # noqa: BLE001 - a defect of one connector is a finding like others
         message = f"The connector failed: {type(error).__name__}: {without_secrets(error)}"

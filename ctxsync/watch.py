@@ -177,7 +177,10 @@ class Watch:
             said = tuple(str(problem[key]) for key in ("source", "kind", "place", "message"))
             standing.add(said)
             if said not in self._problems:
-                self._report("{}: {} {}: {}".format(*said))
+                name, kind, place, message = said
+                self._report(
+                    f"{name}: {kind} {place}: {message}" if place not in ("", ".") else f"{name}: {kind}: {message}"
+                )
         self._problems = standing
 
     def _watch_sources(self) -> None:
@@ -205,10 +208,13 @@ class Watch:
             if hasattr(connector, "watch"):
                 stack.enter_context(cast("Watches", connector).watch(wake))
         except (CtxsyncError, OSError) as error:
+            from ctxsync.connectors.secrets import without_secrets
+
             stack.close()
-            if self._unwatchable.get(source.name, (0.0, ""))[1] != str(error):
-                self._report(f"{source.name}: cannot be watched ({error}); it is read at each reconcile")
-            self._unwatchable[source.name] = (time.monotonic(), str(error))
+            why = without_secrets(error)
+            if self._unwatchable.get(source.name, (0.0, ""))[1] != why:
+                self._report(f"{source.name}: cannot be watched ({why}); it is read at each reconcile")
+            self._unwatchable[source.name] = (time.monotonic(), why)
             return
         self._unwatchable.pop(source.name, None)
         self._watching[source.name] = _Watched(place, stack)

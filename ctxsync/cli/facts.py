@@ -22,6 +22,8 @@ MARK = "bold underline"
 _SNIPPET = 280
 _QUOTE = 320
 _ID = 12
+_TITLE = 60
+_WORDED = frozenset({"commit", "message", "mail", "message-id"})  # keys of what is named by its own words
 _WORD = re.compile(r"\w{2,}")
 _COMMON = frozenset(
     [
@@ -88,8 +90,9 @@ def _reading(phrase: str, phrase_class: str) -> tuple[int, bool]:
 
 
 def named(entity: dict[str, Any]) -> str:
-    """Return an entity's name; a commit's, which is its subject line, in quotes."""
-    return f"“{entity['name']}”" if "commit" in (entity.get("keys") or {}) else str(entity["name"])
+    """Return an entity's name; a commit's or a message's, which is its subject or first words, in quotes."""
+    worded = not _WORDED.isdisjoint(entity.get("keys") or {})
+    return f"“{shorten(entity['name'], _TITLE)}”" if worded else str(entity["name"])
 
 
 @cache

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _COUNTS = ("seen", "observed", "unchanged", "moved", "retracted", "quarantined")
 _NARROW = 90
+WHOLE = "."  # the stream of a source that has one
 
 
 def report(out: Out, document: dict[str, Any]) -> None:
@@ -83,7 +84,8 @@ def _whole(document: dict[str, Any]) -> str:
 def problems(out: Out, found: list[dict[str, Any]]) -> None:
     """Print what is paused or quarantined, each with what to do."""
     for problem in found:
-        where = joined([problem.get("source") or "", problem.get("place") or ""], ": ")
+        place = problem.get("place") or ""
+        where = joined([problem.get("source") or "", place if place != WHOLE else ""], ": ")
         line(
             out,
             (f"{problem.get('kind', 'problem')} ", "bold yellow"),
