@@ -206,7 +206,11 @@ class Api:
                 f"Slack refused the token of {self.source}: {_AUTH[code]} ({code}).",
                 remedy=f"Store a working token (bot xoxb-… or user xoxp-…), then run `ctxsync sync {self.source}`.",
             )
-        return Refused(f"Slack refused {method}: {code}.", code=code, remedy=f"Run `ctxsync sync {self.source}` later.")
+        return Refused(
+            f"Slack's API at {self.url} refused {method}: {code}.",
+            code=code,
+            remedy=f"Run `ctxsync sync {self.source}` later.",
+        )
 
     def _note_scopes(self, headers: Mapping[str, Any]) -> None:
         for name, value in headers.items():

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.connectors.slack.api import MissingScope
-from ctxsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ctxsync.connectors.base import Json
     from ctxsync.connectors.slack.api import Api
 
 KINDS = {"public_channel": "channels", "private_channel": "groups", "mpim": "mpim", "im": "im"}
@@ -66,13 +63,13 @@ class Listing:
     scopes: list[str] = field(default_factory=list)
 
 
-def listing(api: Api, *, bot: bool, wanted: Callable[[Conversation], bool]) -> Listing:
+def listing(api: Api, *, bot: bool, wanted: Callable[[str, str], bool]) -> Listing:
     """Return what can be read, archived conversations included.
 
     Args:
         api: A session whose token has been tested, so that its scopes are known where Slack tells them.
         bot: The token is a bot's: of public channels it reads those that it was invited to, a user all.
-        wanted: Says whether the settings ask for a conversation.
+        wanted: Says of an id and a name whether the settings ask for that conversation.
 
     Raises:
         MissingScope: No kind of conversation can be listed and read at all.
@@ -93,7 +90,7 @@ def listing(api: Api, *, bot: bool, wanted: Callable[[Conversation], bool]) -> L
                 found.records += page
                 if reads:
                     for conversation in filter(None, map(_conversation, page)):
-                        if _member(conversation.record, kind, bot=bot) and wanted(conversation):
+                        if _member(conversation.record, kind, bot=bot) and wanted(conversation.id, conversation.name):
                             found.readable[conversation.id] = conversation
         except MissingScope as error:
             last = error
@@ -112,36 +109,6 @@ def listing(api: Api, *, bot: bool, wanted: Callable[[Conversation], bool]) -> L
             f"then run `ctxsync sync {api.source}`.",
         )
     return found
-
-
-def chooser(name: str, settings: Mapping[str, Json]) -> Callable[[Conversation], bool]:
-    """Return what says whether `channels` and `exclude` of the settings ask for a conversation.
-
-    A glob is compared with the id, the name and `#name`, whatever the case; a user's id with their direct messages.
-
-    Raises:
-        ConfigError: One of the two is no list of texts.
-    """
-    include, exclude = _globs(name, settings, "channels"), _globs(name, settings, "exclude")
-
-    def wanted(conversation: Conversation) -> bool:
-        called = {conversation.id.casefold(), conversation.name.casefold(), f"#{conversation.name.casefold()}"}
-
-        def meets(globs: list[str]) -> bool:
-            return any(fnmatchcase(one, glob) for glob in globs for one in called)
-
-        return (not include or meets(include)) and not meets(exclude)
-
-    return wanted
-
-
-def _globs(name: str, settings: Mapping[str, Json], key: str) -> list[str]:
-    value = settings.get(key) or []
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ConfigError(
-            f'"{key}" of the source {name} is no list of names.', remedy=f'Write it like {key} = ["general", "team-*"].'
-        )
-    return [str(each).casefold() for each in value]
 
 
 def _conversation(record: Mapping[str, Any]) -> Conversation | None:

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from ctxsync.connectors import secrets
 from ctxsync.connectors.base import Batch, Item, Json, Observed, Options, Sighted, Stream, item_fingerprint
 from ctxsync.connectors.slack.api import API_URL, Api, MissingScope, Refused, Timing
-from ctxsync.connectors.slack.channels import Conversation, Listing, chooser, listing
+from ctxsync.connectors.slack.channels import Conversation, Listing, listing
+from ctxsync.connectors.slack.choice import Choice
 from ctxsync.connectors.slack.directory import STREAM, Directory
 from ctxsync.connectors.slack.ledger import Ledger
 from ctxsync.connectors.slack.reading import Reading
@@ -78,7 +79,7 @@ class SlackConnector:
         self._timing = timing
         self._pace = pace
         self._url = _api_url(name, settings.get("api_url"))
-        self._wanted = chooser(name, settings)
+        self._choice = Choice(name, settings)
         self._since = since(name, settings.get("since"))
         days = settings.get("lookback_days")
         self._lookback = int((days if isinstance(days, int | float) else LOOKBACK_DAYS) * DAY)
@@ -158,7 +159,7 @@ class SlackConnector:
                     f"Slack does not say which workspace the token of {self.name} is for.",
                     remedy="Store a bot's (xoxb-…) or a user's (xoxp-…) token of one workspace.",
                 )
-            found = listing(api, bot=bool(who.get("bot_id")), wanted=self._wanted)
+            found = listing(api, bot=bool(who.get("bot_id")), wanted=self._choice.takes)
             self._session = _Session(api, team, str(who.get("team") or ""), found, missing=list(found.gaps))
         return self._session
 

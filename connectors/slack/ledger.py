@@ -129,7 +129,7 @@ class Ledger:
     def patch(self) -> dict[str, Json]:
         """Return the keys that changed since the last call, sorted; None removes one.
 
-        What is gone is not in it: that is kept only by a pass that could not settle it (see `gone_patches`).
+        Of what is gone, only what is not any more; for the rest see `gone_patches`.
         """
         for start in self._dirty:
             pack = self._pack(start)
@@ -145,7 +145,7 @@ class Ledger:
         return dict(sorted(changed.items()))
 
     def gone_patches(self, size: int) -> Iterator[dict[str, Json]]:
-        """Yield patches that keep what is gone for a later pass, so many keys each."""
+        """Yield patches that keep what is gone and not kept yet, so many keys each."""
         new = [key for at in sorted(self.gone) if (key := f"gone:{stamp(at)}") not in self._stored]
         for first in range(0, len(new), size):
             for key in new[first : first + size]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +29,20 @@ from ctxsync.connectors.base import (
 )
 from ctxsync.connectors.slack.api import Refused, records
 from ctxsync.connectors.slack.ledger import Entry, with_thread
-from ctxsync.connectors.slack.schedule import reconciled, schedule
+from ctxsync.connectors.slack.schedule import bad_at, reconciled, schedule
 from ctxsync.connectors.slack.stamps import DAY, micros, stamp
 from ctxsync.errors import BadItem, RateLimited, SourceError, SuspiciousDeletion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ctxsync.connectors.slack.ledger import Ledger
     from ctxsync.connectors.slack.schedule import Plan
 
+_VOLATILE = frozenset(
+    ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "last_read", "is_starred")
+)
+_BLOCK_ID = re.compile(r'"block_id": "[^"]*"')
 _DIGEST = 12  # hex characters kept of a fingerprint: 48 bits, compared only with the same message's
 
 
@@ -87,13 +92,10 @@ class Reading:
         while (pages and ledger.ranges) or (threads and ledger.due):
             if pages and ledger.ranges:
                 try:
-                    batch = self._page()
+                    yield from self._page()
                 except RateLimited as error:
                     pages = False
                     blocked.append(error)
-                else:
-                    if batch.changes:
-                        yield batch
             while threads and ledger.due:
                 try:
                     yield from self._thread(max(ledger.due))
@@ -101,8 +103,8 @@ class Reading:
                     threads = False
                     blocked.append(error)
 
-    def _page(self) -> Batch:
-        """Read the next page of the newest range."""
+    def _page(self) -> Iterator[Batch]:
+        """Read the next page of the newest range, which shrinks by it once all that it told is stored."""
         ledger, plan = self._ledger, self._plan
         low, to = ledger.ranges[0]
         high = to or max(self._now, ledger.number("high") or 0) + DAY
@@ -118,14 +120,17 @@ class Reading:
         for at, entry in ledger.between(start, high):
             if entry.listed and at not in times:
                 self._missed(at, entry)
+        self._release(changes, lambda ts, thread: not thread and start <= ts < high and ts not in times)
         if times:
             ledger.set("high", max(*times, ledger.number("high") or 0))
         deep = ledger.number("deep")
         ledger.set("deep", None if deep is None else deep + 1)
+        if changes:
+            yield self._batch(changes)
+        yield from self._keep_gone()
         ledger.ranges[0:1] = [(low, start)] if more and start > low else []
         if not ledger.ranges and deep is not None:
             reconciled(self._plan, ledger, deep + 1)
-        return self._batch(changes)
 
     def _missed(self, at: int, entry: Entry) -> None:
         """Note that history lists a message no more; of a reply and of a thread's parent, the thread has the last word."""
@@ -199,8 +204,11 @@ class Reading:
         for reply in ledger.thread(parent):
             if reply not in seen:
                 ledger.gone.add(reply)
+        yield from self._keep_gone()
         del ledger.due[parent]
-        yield self._batch([])
+        changes = []
+        self._release(changes, lambda ts, thread: thread == parent and ts not in seen)
+        yield self._batch(changes)
 
     def _take(self, message: Mapping[str, Any], changes: list[Change], *, thread: str = "", ask: bool = True) -> None:
         """Note one message as it reads now, and what that changes. `thread` is that of a reply read in it."""
@@ -254,6 +262,14 @@ class Reading:
             return f"{self._plan.prefix}{stamp(at)}" + (f"@{thread}" if thread else "")
         return f"{self._plan.prefix}{str(message.get('ts'))[:40]!r}"
 
+    def _release(self, changes: list[Change], vanished: Callable[[int, str], bool]) -> None:
+        """Take what is not there any more out of quarantine; `vanished` is asked with a time and the thread read."""
+        for place in list(self._ledger.bad):
+            at, thread = bad_at(place)
+            if at is not None and vanished(at, thread):
+                del self._ledger.bad[place]
+                changes.append(Released(place))
+
     def _batch(self, changes: list[Change]) -> Batch:
         self._changed += sum(isinstance(change, Observed) for change in changes)
         seen = sum(isinstance(change, Observed | Quarantined) for change in changes)
@@ -261,9 +277,13 @@ class Reading:
 
     def _keep(self) -> Iterator[Batch]:
         """Yield what the cursor is to know of a pass that stops here."""
-        for patch in (self._ledger.patch(), *self._ledger.gone_patches(self._plan.size)):
-            if patch:
-                yield Batch((), patch)
+        if patch := self._ledger.patch():
+            yield Batch((), patch)
+
+    def _keep_gone(self) -> Iterator[Batch]:
+        """Yield what the cursor is to know of what is gone: it must not be forgotten with the range it was missed in."""
+        for patch in self._ledger.gone_patches(self._plan.size):
+            yield Batch((), patch)
 
     def _farewell(self) -> Iterator[Batch]:
         """Let go, behind the breaker, of what is gone; then say that the pass has ended."""
@@ -301,5 +321,7 @@ class Reading:
 
 
 def _raw(message: Mapping[str, Any]) -> str:
-    """Return the digest of a message as it came, the order of its keys apart."""
-    return hashlib.sha256(json.dumps(message, sort_keys=True).encode()).hexdigest()
+    """Return the digest of a message as it came, apart from what Slack changes though nobody changed the message."""
+    said = {key: value for key, value in message.items() if key not in _VOLATILE}
+    text = _BLOCK_ID.sub("", json.dumps(said, sort_keys=True))
+    return hashlib.sha256(text.encode()).hexdigest()

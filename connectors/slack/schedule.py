@@ -103,13 +103,18 @@ def _retries(plan: Plan, ledger: Ledger) -> list[Range]:
     """Return the ranges of quarantined messages that the person wants tried again; of replies, note the thread."""
     found = []
     for place in ledger.bad if plan.options.retry_quarantined else ():
-        ts, _, thread = place.rpartition("/")[2].partition("@")
-        at = micros(ts)
+        at, thread = bad_at(place)
         if thread:
             ledger.due.setdefault(thread, ("", 0))
         elif at is not None:
             found.append((at, at + 1))
     return found
+
+
+def bad_at(place: str) -> tuple[int | None, str]:
+    """Return when a message in quarantine was sent, None when it has no such time, and the thread it was met in."""
+    ts, _, thread = place.rpartition("/")[2].partition("@")
+    return micros(ts), thread
 
 
 def reconciled(plan: Plan, ledger: Ledger, pages: int) -> None:

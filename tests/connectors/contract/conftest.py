@@ -13,10 +13,12 @@ from ctxsync.connectors.base import Options
 from ctxsync.connectors.git import GitConnector
 from ctxsync.connectors.notes import NotesConnector
 from ctxsync.connectors.notes.disk import MAX_BYTES
+from tests.connectors.slack.server import BOT_TOKEN
+from tests.connectors.slack.world import SlackWorkspace
 from tests.connectors.slack_export.world import SlackFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ctxsync.connectors.base import Connector
@@ -187,6 +189,7 @@ class Code:
 WORLDS: dict[str, Callable[[Path], World]] = {
     "notes": Vault,
     "git": Code,
+    "slack": lambda folder: SlackWorkspace(folder, name=NAME, now=NOW, batch=BATCH),
     "slack-export": lambda folder: SlackFolder(folder, name=NAME, now=NOW, batch=BATCH),
 }
 
@@ -207,5 +210,9 @@ def _own_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=sorted(WORLDS))
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    return WORLDS[request.param](tmp_path)
+def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("CTXSYNC_TEST_SLACK_TOKEN", BOT_TOKEN)
+    made = WORLDS[request.param](tmp_path)
+    yield made
+    if isinstance(made, SlackWorkspace):
+        made.close()

@@ -26,7 +26,9 @@ class Desk:
     def __init__(self, world: World, home: Path) -> None:
         self.world = world
         self.home = Home(home)
-        self.app().add_source(world.kind, str(world.root), name=NAME)
+        self.app().add_source(world.kind, str(world.root), name=NAME, **getattr(world, "options", {}))
+        self.standing = getattr(world, "standing", 0)
+        """How many items the source has besides those that the world adds: a directory of people."""
 
     def app(self) -> App:
         return App(self.home, load_config(self.home), models=PlainModels())
@@ -53,7 +55,7 @@ def desk(world: World, tmp_path: Path) -> Desk:
 
 def test_a_second_sync_changes_neither_log_nor_graph(desk: Desk) -> None:
     desk.world.add(5)
-    assert desk.sync()["sources"][0]["observed"] == 6
+    assert desk.sync()["sources"][0]["observed"] == 6 + desk.standing
     before = desk.source()["events"], desk.hashes()
     desk.world.stir()
     report = desk.sync()
@@ -70,7 +72,7 @@ def test_an_unreadable_root_pauses_in_status_and_nothing_is_retracted(desk: Desk
     report = desk.sync()
     assert [(problem["kind"], problem["source"]) for problem in report["problems"]] == [("paused", NAME)]
     assert str(desk.world.root) in desk.source()["paused"][0]["reason"]
-    assert desk.source()["items"] == 6
+    assert desk.source()["items"] == 6 + desk.standing
     away.rename(desk.world.root)
     assert desk.sync()["problems"] == []
     assert desk.source()["paused"] == []
@@ -85,10 +87,10 @@ def test_a_mass_deletion_pauses_in_status_until_allow_deletes_names_the_source(d
     assert "25 of 31" in report["sources"][0]["paused"]
     assert f"--allow-deletes {NAME}" in report["problems"][0]["remedy"]
     assert "25 of 31" in desk.source()["paused"][0]["reason"]
-    assert desk.source()["items"] == 31
+    assert desk.source()["items"] == 31 + desk.standing
     report = desk.sync(allow_deletes=(NAME,))
     assert report["sources"][0]["retracted"] == 25
-    assert (desk.source()["items"], desk.source()["paused"]) == (6, [])
+    assert (desk.source()["items"], desk.source()["paused"]) == (6 + desk.standing, [])
 
 
 def test_a_bad_item_stands_in_status_until_it_is_readable_and_tried_again(desk: Desk) -> None:

@@ -269,7 +269,7 @@ class Workspace:
     def _shown(self, room: Room, message: dict[str, Any]) -> dict[str, Any]:
         """Return a message as an answer has it: with what is counted of its thread, and other block ids each time."""
         shown: dict[str, Any] = json.loads(json.dumps(message))
-        for block in shown.get("blocks", []):
+        for block in shown.get("blocks", []) if isinstance(shown.get("blocks"), list) else ():
             block["block_id"] = f"n{next(self._noise)}"
         if isinstance(message.get("thread_ts"), str) and message["thread_ts"] != message["ts"]:
             shown["parent_user_id"] = room.messages.get(message["thread_ts"], {}).get("user", "U01")
