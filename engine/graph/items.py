@@ -57,8 +57,7 @@ class Items:
 
     def _item(self, text: str) -> Item:
         item = self.memory.item(text)
-        # A directory says all it says in its attributes: no section of it is held.
-        if not item.about and (item.held or item.kind == profiles.DIRECTORY):
+        if not item.about and (item.held or item.kind in profiles.WITHOUT_SECTIONS):
             item.about = profiles.about(item, versions.believed(self.memory, item))
         return item
 

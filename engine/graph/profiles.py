@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 MAILMAP: Final = "mailmap"
 DIRECTORY: Final = "directory"
-"""A workspace's people and channels: it has no sections."""
+WITHOUT_SECTIONS: Final = frozenset({MAILMAP, DIRECTORY})
+"""Kinds of item that say all they say in their attributes: no section of them is ever held."""
 
 MAX_NAME: Final = 200
 """Characters: what is longer is no name."""
@@ -28,7 +29,7 @@ def about(item: Item, belief: Belief) -> frozenset[tuple[str, ...]]:
     (`call`, node, name, type), (`tie`, node, node), (`claim`, normal name, node, source).
     """
     said: set[tuple[str, ...]] = set()
-    if item.kind not in {nodes.NOTE, MAILMAP, DIRECTORY}:
+    if item.kind != nodes.NOTE and item.kind not in WITHOUT_SECTIONS:
         return frozenset()
     for source, shown in belief.versions:
         if item.kind == nodes.NOTE:

@@ -46,6 +46,14 @@ def test_the_tie_goes_when_the_directory_no_longer_says_so(world: World) -> None
     assert persons(world) == ["email:nadia@example.com"]
 
 
+def test_a_mailmap_of_another_version_joins_whom_that_one_joins(world: World) -> None:
+    world.show("box", mail("a", to=[]))
+    world.show("code", mailmap(("", "nadia@example.com", "nadia@old.example.com")), ".mailmap")
+    assert persons(world) == ["email:nadia@example.com email:nadia@old.example.com"]
+    world.show("code", mailmap(("", "nadia@example.com", "nadia@new.example.com")), ".mailmap")
+    assert persons(world) == ["email:nadia@example.com email:nadia@new.example.com"]
+
+
 def test_two_people_of_one_name_stay_two(world: World) -> None:
     world.show("box", mail("a", sender=NADIA, to=[]))
     world.show("box", mail("b", sender=who("Nadia Okoro", "email:other@example.com"), to=[]))

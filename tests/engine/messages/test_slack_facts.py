@@ -67,7 +67,7 @@ def test_a_bot_is_a_thing_and_tier_0_is_all_that_is_made_of_its_words(reading: W
     reading.show("work", bot, "C1")
     assert "Globex" not in " ".join(fact for fact in reading.facts() if "employment" in fact)
     shown = reading.entities()
-    assert ("Deploy Bot", "Artifact") in shown.values()
+    assert shown["address:slack:T1:B1"] == ("Deploy Bot", "Artifact")
     assert "Person" not in {kind for _, kind in shown.values()}
 
 
