@@ -30,6 +30,9 @@ emails = {emails}
 # type = "notes"
 # path = "~/notes"
 # exclude = ["private/**"]
+#
+# Mail and Slack: `ctxsync source add imap USER@HOST`, `mailbox PATH`, `slack`, `slack-export PATH`. Passwords and tokens
+# never stand in this file: `ctxsync source secret NAME` keeps them in the keyring; env:NAME and command:… work as well.
 """
 
 
@@ -50,7 +53,7 @@ def init(
     """Make a home for your graph.
 
     Writes config.toml with who you are, so that "I" and "my" in your notes mean you. A home that is there is left as
-    it is. Nothing leaves this machine.
+    it is. Nothing leaves this machine; only mail and Slack sources that you add yourself talk to their servers.
 
     Examples:
         ctxsync init
@@ -80,8 +83,8 @@ def init(
 def demo(ctx: typer.Context) -> int:
     """See it at work on sample notes, commits, mail and Slack.
 
-    Makes a home of its own in a temporary folder (or in --home), syncs the sample, asks it questions, edits it, and
-    asks again.
+    Makes a home of its own in a temporary folder (or in --home), syncs the sample, asks it questions, shows a person
+    across all sources, edits the notes, and asks again. It needs no network.
 
     Examples:
         ctxsync demo
@@ -137,3 +140,4 @@ def _made(out: Out, document: dict[str, Any]) -> None:
         who = ", ".join([*document["names"], *document["emails"]])
         line(out, f'"I" in your notes means {who}.' if who else 'Say who "I" am: ctxsync config edit')
     line(out, "Next: ctxsync source add notes ~/notes, then ctxsync sync")
+    line(out, "Also git repositories, mail and Slack: ctxsync source add --help")
