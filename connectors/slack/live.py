@@ -8,6 +8,8 @@ what was sent in between is lost. Without a token, or while there is no connecti
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -42,7 +44,7 @@ class Pace:
     poll: float = 300.0
     safety: float = 900.0
     silence: float = 600.0
-    check: float = 5.0
+    check: float = 2.0
     backoff: float = 2.0
     start: float = 10.0
 
@@ -82,6 +84,7 @@ class Live:
         self._wake, self._degrade, self._pace = wake, degrade, pace
         self._stopped = threading.Event()
         self._look = threading.Event()  # set when the connection should be looked at before the time
+        self._renew = threading.Event()  # set when Slack takes the connection back
         self._tried = threading.Event()  # set after the first attempt to connect
         self._heard = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"slack-{source}", daemon=True)
@@ -118,8 +121,9 @@ class Live:
         while not self._stopped.is_set():
             now = time.monotonic()
             silent = now - self._heard >= pace.silence
-            if (not client.is_connected() or silent) and now >= next_try:
+            if (silent or self._renew.is_set() or _ended(client)) and now >= next_try:
                 self._heard = now
+                self._renew.clear()
                 why = self._connect(client)
                 self._tried.set()
                 self._degrade(why and f"Socket Mode: {why}; it is read every {pace.poll:g} s")
@@ -137,6 +141,7 @@ class Live:
         """Open a new connection; return why that failed, or nothing."""
         from slack_sdk.errors import SlackApiError
 
+        _end(client)
         try:
             client.wss_uri = str(client.web_client.apps_connections_open(app_token=self._token)["url"])
             client.connect()
@@ -159,9 +164,15 @@ class Live:
             on_close_listeners=[lambda _code, _reason: self._look.set()],
             on_error_listeners=[lambda _error: self._look.set()],
         )
+        # What slack-sdk would do itself on a `disconnect` message, waiting for the old connection first.
+        client.connect_to_new_endpoint = self._taken_back  # type: ignore[method-assign]
         client.message_listeners.append(self._on_message)
         client.socket_mode_request_listeners.append(self._on_request)
         return client
+
+    def _taken_back(self, force: bool = False) -> None:  # noqa: ARG002 - the library's signature
+        self._renew.set()
+        self._look.set()
 
     def _on_message(self, _client: Any, message: dict[str, Any], _raw: str | None = None) -> None:
         """Note a sign of life; a `hello` begins a connection, and what was sent before it is lost."""
@@ -187,15 +198,40 @@ class Live:
             self._wake(Stream(self._source, STREAM))
 
 
+def _ended(client: SocketModeClient) -> bool:
+    """Say whether there is no connection any more.
+
+    slack-sdk notices a connection that the other side just cut only after several unanswered pings, and reads from it
+    in a busy loop till then.
+    """
+    session = client.current_session
+    sock = session.sock if session is not None else None
+    if sock is None:
+        return True
+    try:
+        with socket.socket(fileno=os.dup(sock.fileno())) as same:
+            return same.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except (OSError, ValueError):
+        return True
+
+
+def _end(client: SocketModeClient) -> None:
+    """End the connection, if there is one, without waiting for what it waits for."""
+    session = client.current_session
+    client.current_session_state.terminated = True
+    if session is not None and (sock := session.sock) is not None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+        with suppress(Exception):
+            session.disconnect()
+
+
 def _close(client: SocketModeClient) -> None:
     """Close a client without waiting for what it waits for: an answer, or a message to process."""
-    import socket
-
     client.closed = True
-    session = client.current_session
-    if session is not None and session.sock is not None:
-        with suppress(OSError):
-            session.sock.shutdown(socket.SHUT_RDWR)
+    _end(client)
     client.message_queue.put(None)
     with suppress(Exception):
         client.close()
