@@ -68,7 +68,7 @@ class Words:
         self.blocks(attachment.get("blocks"), depth)
         for shared in self._each(attachment.get("message_blocks"), depth):
             message = shared.get("message")
-            if isinstance(message, Mapping):
+            if isinstance(message, dict):
                 self.blocks(message.get("blocks"), depth + 1)
         self.attachments(attachment.get("attachments"), depth)
         if self._out.length == start:
@@ -78,7 +78,7 @@ class Words:
         """Return the records of a list, as many as may still be looked at."""
         if depth > MAX_DEPTH or self._left <= 0 or not isinstance(values, Sequence) or isinstance(values, str | bytes):
             return []
-        found = [value for value in values[: self._left] if isinstance(value, Mapping)]
+        found: list[Mapping[str, object]] = [value for value in values[: self._left] if isinstance(value, dict)]
         self._left -= len(found)
         return found
 
@@ -89,7 +89,7 @@ class Words:
 
     def _object(self, text: object) -> None:
         """Add a text object on a line of its own."""
-        if isinstance(text, Mapping) and isinstance(words := text.get("text"), str) and words:
+        if isinstance(text, dict) and isinstance(words := text.get("text"), str) and words:
             self._out.line()
             (plain if text.get("type") == "plain_text" else mrkdwn)(self._out, words)
 
@@ -98,7 +98,7 @@ class Words:
         for field in self._each(block.get("fields"), depth):
             self._object(field)
         accessory = block.get("accessory")
-        if isinstance(accessory, Mapping) and accessory.get("type") == "image":
+        if isinstance(accessory, dict) and accessory.get("type") == "image":
             self._image(accessory, depth)
 
     def _context(self, block: Mapping[str, object], depth: int) -> None:
@@ -188,7 +188,7 @@ class Words:
     def _inline(self, part: Mapping[str, object], depth: int) -> None:
         for element in self._each(part.get("elements"), depth):
             style = element.get("style")
-            code = isinstance(style, Mapping) and bool(style.get("code"))
+            code = isinstance(style, dict) and bool(style.get("code"))
             start = self._out.begin_code() if code else 0
             if code:
                 self._out.raw("`")

@@ -6,14 +6,13 @@ so both make the same `Directory`, and of it the workspace's one directory item.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.base import Item, Json, Person
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 STREAM = ".directory"  # the stream and the place of the directory item
 SLACKBOT = "USLACKBOT"
@@ -71,7 +70,7 @@ class Directory:
         self.title = title
         self.members = {member.id: member for member in members}
         self.channels = {channel.id: channel for channel in channels}
-        self._persons: dict[str, Person] = {}
+        self._authors: dict[str, tuple[Person, bool] | None] = {}
 
     @classmethod
     def of(
@@ -98,10 +97,16 @@ class Directory:
             return Person(fallback or user, (self.key(user, bot=bot),))
         if bot and not member.bot:
             return Person(member.name, (self.key(user, bot=True),))
-        person = self._persons.get(user)
-        if person is None:
-            person = self._persons[user] = Person(member.name, (self.key(user, bot=member.bot),))
-        return person
+        known = self.author(user)
+        return known[0] if known else Person(member.name, (self.key(user, bot=bot),))
+
+    def author(self, user: str) -> tuple[Person, bool] | None:
+        """Return whom a user id means and whether that is a bot; None when the directory does not know it."""
+        found = self._authors.get(user)
+        if found is None and (member := self.members.get(user)) is not None:
+            bot = member.bot or user == SLACKBOT
+            found = self._authors[user] = (Person(member.name, (self.key(user, bot=bot),)), bot)
+        return found
 
     def key(self, user: str, *, bot: bool = False) -> str:
         """Return the identity key of an id. A bot's says that it is a thing."""
@@ -145,10 +150,10 @@ class Directory:
 
 def member_of(record: object) -> Member | None:
     """Return a user of Slack's record of one (`users.list`, `users.json`); None when it is none."""
-    if not isinstance(record, Mapping) or not (user := text_of(record, "id")):
+    if not isinstance(record, dict) or not (user := text_of(record, "id")):
         return None
     profile = record.get("profile")
-    profile = profile if isinstance(profile, Mapping) else {}
+    profile = profile if isinstance(profile, dict) else {}
     found = (
         text_of(profile, "real_name"),
         text_of(record, "real_name"),
@@ -162,12 +167,10 @@ def member_of(record: object) -> Member | None:
 
 def channel_of(record: object) -> Channel | None:
     """Return a channel of Slack's record of one (`conversations.list`, `channels.json` …); None when it is none."""
-    if not isinstance(record, Mapping) or not (channel := text_of(record, "id")):
+    if not isinstance(record, dict) or not (channel := text_of(record, "id")):
         return None
     topic = record.get("topic")
-    return Channel(
-        channel, text_of(record, "name"), text_of(topic, "value", 1000) if isinstance(topic, Mapping) else ""
-    )
+    return Channel(channel, text_of(record, "name"), text_of(topic, "value", 1000) if isinstance(topic, dict) else "")
 
 
 def text_of(record: Mapping[str, object], key: str, length: int = _NAME_LENGTH) -> str:

@@ -11,23 +11,26 @@ automated: they say what a channel is for.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.base import Item, Json, Person, Section
 from ctxsync.connectors.slack.blocks import MAX_PREVIEW, Words
 from ctxsync.connectors.slack.directory import SLACKBOT, readable, text_of
-from ctxsync.connectors.slack.text import Writer, mrkdwn
+from ctxsync.connectors.slack.text import MAX_TEXT, Writer, mrkdwn
 from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ctxsync.connectors.base import Link
     from ctxsync.connectors.slack.directory import Directory
 
 KIND: Final = "slack"
 TITLE_LENGTH: Final = 80
 MAX_FILES: Final = 100
 MAX_REACTIONS: Final = 200
-_TS: Final = re.compile(r"[1-9][0-9]{0,11}\.[0-9]{6}")
+_is_ts: Final = re.compile(r"[1-9][0-9]{0,11}\.[0-9]{6}").fullmatch
+_has_markup: Final = re.compile(r"[<&>`*_~\r]").search
 _JOINED: Final = ("join", "leave", "archive", "unarchive", "convert_to_private", "convert_to_public", "open", "close")
 
 
@@ -61,50 +64,61 @@ def message_item(
     Raises:
         BadItem: It has no `ts` that is one.
     """
-    subtype = text_of(message, "subtype")
-    if subtype == "message_changed":
-        changed = message.get("message")
-        return (
-            message_item(changed, team=team, channel=channel, directory=directory, now=now)
-            if isinstance(changed, Mapping) and changed.get("subtype") != "message_changed"
-            else None
-        )
-    if (
-        (subtype and subtype in _TRAFFIC)
-        or message.get("hidden") is True
-        or message.get("type", "message") != "message"
-    ):
+    subtype = message.get("subtype")
+    if subtype:
+        subtype = text_of(message, "subtype")
+        if subtype == "message_changed":
+            changed = message.get("message")
+            return (
+                message_item(changed, team=team, channel=channel, directory=directory, now=now)
+                if isinstance(changed, dict) and changed.get("subtype") != "message_changed"
+                else None
+            )
+        if subtype in _TRAFFIC:
+            return None
+    if message.get("hidden") is True or message.get("type", "message") != "message":
         return None
     ts = message_ts(message)
-    seconds, _, fraction = ts.partition(".")
-    said = int(seconds) * 1000 + int(fraction.ljust(6, "0")[:3])
-    if said <= 0:
-        raise BadItem(f"A message of the channel {channel} has the time {ts}.")
+    said = int(ts[:-7]) * 1000 + int(ts[-6:-3])
     flags: tuple[str, ...] = ()
     if now and said > now:
         said, flags = now, ("time-clamped",)
-
-    out = Writer(directory)
-    files = _files(message)
-    _write(out, message, files)
-    text = out.text()
-    if out.cut:
-        flags = (*flags, "text-truncated")
-    author, automated = _author(message, subtype, directory)
     thread_ts = message.get("thread_ts")
-    root = thread_ts if isinstance(thread_ts, str) and _TS.fullmatch(thread_ts) else ts
+    root = thread_ts if thread_ts and isinstance(thread_ts, str) and _is_ts(thread_ts) else ts
 
     attributes: dict[str, Json] = {"team": team, "channel": channel, "ts": ts}
     if root != ts:
         attributes["thread_ts"] = root
-    if out.mentions:
-        attributes["mentions"] = [{"name": one.name, "keys": list(one.keys)} for one in out.mentions.values()]
-    if out.channels:
-        attributes["channels"] = list(out.channels)
-    if message.get("reactions"):
-        attributes["reactions"] = _reactions(message["reactions"])
-    if files:
-        attributes["files"] = [_file(file) for file in files]
+    links: tuple[Link, ...] = ()
+    code: tuple[tuple[int, int], ...] = ()
+    quoted: tuple[tuple[int, int], ...] = ()
+    text = _only_text(message)
+    if text is None or _has_markup(text):
+        out = Writer(directory)
+        files: list[Mapping[str, object]] = []
+        if text is None:
+            files = _files(message)
+            _write(out, message, files)
+        else:
+            mrkdwn(out, text)
+        text, links, code, quoted = out.text(), tuple(out.links), tuple(out.code), tuple(out.quoted)
+        if out.cut:
+            flags = (*flags, "text-truncated")
+        if out.mentions:
+            attributes["mentions"] = [{"name": one.name, "keys": list(one.keys)} for one in out.mentions.values()]
+        if out.channels:
+            attributes["channels"] = list(out.channels)
+        if files:
+            attributes["files"] = [_file(file) for file in files]
+    reactions = message.get("reactions")
+    if reactions and (counts := _reactions(reactions)):
+        attributes["reactions"] = counts
+    user = message.get("user")
+    known = directory.author(user) if isinstance(user, str) else None
+    if known is None or subtype or "bot_id" in message:
+        author, automated = _author(message, str(subtype or ""), directory)
+    else:
+        author, automated = known
     if automated:
         attributes["automated"] = True
     if message.get("edited"):
@@ -116,12 +130,12 @@ def message_item(
         said,
         author=author,
         thread=f"slack:{team}/{channel}/{root}",
-        links=tuple(out.links),
-        code=tuple(out.code),
-        quoted=tuple(out.quoted),
+        links=links,
+        code=code,
+        quoted=quoted,
         attributes=attributes,
     )
-    title = _title(text) or "A message without words"
+    title = " ".join(text[: 4 * TITLE_LENGTH].split())[:TITLE_LENGTH].rstrip() or "A message without words"
     return Item(f"slack:{team}/{channel}/{ts}", KIND, title, (section,), flags=flags)
 
 
@@ -132,7 +146,7 @@ def message_ts(message: Mapping[str, object]) -> str:
         BadItem: There is none, or it is none.
     """
     ts = message.get("ts")
-    if not isinstance(ts, str) or not _TS.fullmatch(ts):
+    if not isinstance(ts, str) or not _is_ts(ts):
         raise BadItem(f"A message has no `ts`: {str(ts)[:40]!r}.")
     return ts
 
@@ -145,7 +159,24 @@ def deleted_ts(message: Mapping[str, object]) -> str:
         ts = message.get("ts")
     else:
         return ""
-    return ts if isinstance(ts, str) and _TS.fullmatch(ts) else ""
+    return ts if isinstance(ts, str) and _is_ts(ts) else ""
+
+
+def _only_text(message: Mapping[str, object]) -> str | None:
+    """Return the text of a message that is nothing else, as most are; None for any other."""
+    text = message.get("text")
+    if (
+        not isinstance(text, str)
+        or not text
+        or text.isspace()
+        or len(text) > MAX_TEXT
+        or message.get("attachments")
+        or message.get("files")
+        or message.get("file")
+        or ((blocks := message.get("blocks")) and not _typed(blocks))
+    ):
+        return None
+    return readable(text)
 
 
 def _write(out: Writer, message: Mapping[str, object], files: list[Mapping[str, object]]) -> None:
@@ -154,7 +185,7 @@ def _write(out: Writer, message: Mapping[str, object], files: list[Mapping[str, 
     if not isinstance(text, str):
         text = ""
     comment = message.get("comment")
-    if not text and isinstance(comment, Mapping) and isinstance(comment.get("comment"), str):
+    if not text and isinstance(comment, dict) and isinstance(comment.get("comment"), str):
         text = str(comment["comment"])
     blocks = message.get("blocks")
     if not text.strip() or (blocks and _say_more(blocks, text, out.directory)):
@@ -182,13 +213,8 @@ def _write(out: Writer, message: Mapping[str, object], files: list[Mapping[str, 
 
 
 def _say_more(blocks: object, text: str, directory: Directory) -> bool:
-    """Say whether laid-out blocks hold all words of the text, and others: it is only their notification then.
-
-    Blocks of one `rich_text` are what a person typed; the text says the same.
-    """
-    if not isinstance(blocks, list) or all(
-        isinstance(block, Mapping) and block.get("type") == "rich_text" for block in blocks
-    ):
+    """Say whether laid-out blocks hold all words of the text, and others: it is only their notification then."""
+    if not isinstance(blocks, list) or _typed(blocks):
         return False
     laid_out, told = Writer(directory), Writer(directory)
     Words(laid_out).blocks(blocks)
@@ -196,11 +222,21 @@ def _say_more(blocks: object, text: str, directory: Directory) -> bool:
     return len(laid_out.text().split()) > len(told.text().split())
 
 
+def _typed(blocks: object) -> bool:
+    """Say whether blocks are what a person typed, which the text says as well."""
+    if not isinstance(blocks, list):
+        return False
+    for block in blocks:  # noqa: SIM110  # once a message: a generator costs as much as all the rest of this
+        if not isinstance(block, dict) or block.get("type") != "rich_text":
+            return False
+    return True
+
+
 def _author(message: Mapping[str, object], subtype: str, directory: Directory) -> tuple[Person, bool]:
     """Return who wrote a message, and whether a machine did."""
     user, bot_id = text_of(message, "user"), text_of(message, "bot_id")
     comment = message.get("comment")
-    if not user and isinstance(comment, Mapping):
+    if not user and isinstance(comment, dict):
         user = text_of(comment, "user")
     member = directory.members.get(user) if user else None
     automated = bool(bot_id or user == SLACKBOT or subtype in _AUTOMATIC or (member is not None and member.bot))
@@ -210,7 +246,7 @@ def _author(message: Mapping[str, object], subtype: str, directory: Directory) -
     name = ""
     for key in ("bot_profile", "user_profile"):
         profile = message.get(key)
-        if not name and isinstance(profile, Mapping):
+        if not name and isinstance(profile, dict):
             name = text_of(profile, "real_name") or text_of(profile, "display_name") or text_of(profile, "name")
     name = (bot and text_of(message, "username")) or name or text_of(message, "username")
     if user or bot_id:
@@ -221,7 +257,7 @@ def _author(message: Mapping[str, object], subtype: str, directory: Directory) -
 def _reactions(reactions: object) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for reaction in reactions[:MAX_REACTIONS] if isinstance(reactions, list) else ():
-        if isinstance(reaction, Mapping) and (name := text_of(reaction, "name")):
+        if isinstance(reaction, dict) and (name := text_of(reaction, "name")):
             count = reaction.get("count")
             found[name] = count if isinstance(count, int) and not isinstance(count, bool) else 0
     return dict(sorted(found.items()))
@@ -235,7 +271,7 @@ def _files(message: Mapping[str, object]) -> list[Mapping[str, object]]:
     return [
         file
         for file in files[:MAX_FILES]
-        if isinstance(file, Mapping) and (text_of(file, "name") or text_of(file, "title"))
+        if isinstance(file, dict) and (text_of(file, "name") or text_of(file, "title"))
     ]
 
 
@@ -246,8 +282,3 @@ def _file(file: Mapping[str, object]) -> dict[str, Json]:
         "type": text_of(file, "filetype") or text_of(file, "mimetype"),
         "size": size if isinstance(size, int) and 0 <= size < 2**53 else 0,
     }
-
-
-def _title(text: str) -> str:
-    """Return what a message is called: the beginning of its text on one line."""
-    return readable(" ".join(text[: 4 * TITLE_LENGTH].split())[:TITLE_LENGTH].rstrip())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_TEXT = 200_000  # characters; Slack cuts a message's text at 40,000, its attachments come on top
 MAX_MARKS = 2_000  # links, mentions and ranges of one message, each
 _SPECIAL = re.compile(r"[<&>`*_~]")
+_MARK = re.compile(r"[*_~]")
 _FENCE = re.compile(r"```(.+?)```", re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`|<([^<>\n]+)>")
 _QUOTE = re.compile(r"(?:&gt;|>)((?:&gt;|>){2})? ?")
@@ -68,16 +69,18 @@ class Writer:
 
     def raw(self, text: str) -> None:
         """Add text that is what it says."""
-        if not text:
-            return
-        if "\r" in text:
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        text = readable(text)
-        if self.length + len(text) > MAX_TEXT:
+        if text:
+            self.add(clean(text))
+
+    def add(self, text: str) -> None:
+        """Add text that is clean, and not empty."""
+        length = self.length + len(text)
+        if length > MAX_TEXT:
             text = text[: MAX_TEXT - self.length]
             self.cut = True
+            length = MAX_TEXT
         self._pieces.append(text)
-        self.length += len(text)
+        self.length = length
 
     def line(self) -> None:
         """Begin a new line, unless this is one."""
@@ -114,7 +117,8 @@ class Writer:
 
     def mention(self, user: str, label: str = "") -> None:
         """Add a mention of a user, by the name that the directory knows, else the label, else the id."""
-        person = self.directory.person(user, fallback=" ".join(label.lstrip("@").split()))
+        known = self.directory.author(user)
+        person = known[0] if known else self.directory.person(user, fallback=" ".join(label.lstrip("@").split()))
         self.raw(f"@{person.name}")
         if not self.in_code and len(self.mentions) < MAX_MARKS:
             self.mentions.setdefault(user, person)
@@ -128,23 +132,22 @@ class Writer:
 
     def link(self, url: str, label: str = "") -> None:
         """Add a link as `label (url)`, or as the URL alone where the label says no more."""
-        shown = url.removeprefix("mailto:").removeprefix("tel:")
-        bare = shown.partition("://")[2] or shown
-        same = not label or label.rstrip("/") in (shown.rstrip("/"), url, bare.rstrip("/"))
+        url, label = clean(url), clean(label)
+        shown = url.removeprefix("mailto:")
+        if label and label.rstrip("/") in (shown.rstrip("/"), shown.partition("://")[2].rstrip("/")):
+            label = ""
         start = self.length
-        self.raw(shown if same else f"{label} ({shown})")
+        self.raw(f"{label} ({shown})" if label else shown)
         if not self.in_code and len(self.links) < MAX_MARKS and self.length > start:
-            label = "" if same else readable(label)
-            self.links.append(Link(readable(url), "url", label, start=start, end=self.length))
+            self.links.append(Link(url, "url", label, "", start, self.length))
 
 
 def mrkdwn(out: Writer, text: str) -> None:
     """Add a text in Slack's markup."""
+    text = clean(text)
     if not _SPECIAL.search(text):
         out.raw(text)
         return
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
     to_the_end = False
     for number, part in enumerate(_FENCE.split(text) if "```" in text else (text,)):
         if number % 2:
@@ -162,6 +165,11 @@ def mrkdwn(out: Writer, text: str) -> None:
 def plain(out: Writer, text: str) -> None:
     """Add a text that has no markup, but may be escaped."""
     out.raw(unescape(text))
+
+
+def clean(text: str) -> str:
+    """Return a text that can be stored, with LF line ends."""
+    return readable(text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
 
 
 def unescape(text: str) -> str:
@@ -221,11 +229,11 @@ def _inline(out: Writer, text: str) -> None:
 
 
 def _words(out: Writer, text: str) -> None:
-    if not out.in_code:
+    if not out.in_code and _MARK.search(text):
         for mark, pattern in zip("*~_", _EMPHASIS, strict=True):
             if mark in text:
                 text = pattern.sub(r"\1", text)
-    out.raw(unescape(text))
+    out.add(unescape(text))
 
 
 def _token(out: Writer, token: str) -> None:

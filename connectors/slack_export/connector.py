@@ -10,7 +10,18 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ctxsync.connectors.base import Batch, Change, Json, Observed, Options, Quarantined, Released, Sighted, Stream
+from ctxsync.connectors.base import (
+    Batch,
+    Change,
+    Json,
+    Observed,
+    Options,
+    Quarantined,
+    Released,
+    Sighted,
+    Stream,
+    Unsighted,
+)
 from ctxsync.connectors.base import digest as digest_of
 from ctxsync.connectors.slack.choice import Choice
 from ctxsync.connectors.slack.directory import STREAM
@@ -82,8 +93,8 @@ class SlackExportConnector:
         if stream.name == STREAM:
             yield from self._directory(export, directory, cursor)
             return
-        everything = self._choice.takes(stream.name, directory.channel_name(stream.name))
-        if not everything and not cursor:
+        taken = self._choice.takes(stream.name, directory.channel_name(stream.name))
+        if not taken and not cursor:
             return
         yield from Pass(
             self.name,
@@ -91,7 +102,7 @@ class SlackExportConnector:
             export.parts.get(stream.name, []),
             Ledger(cursor),
             directory,
-            wanted=Wanted(self._wanted.bots, self._wanted.since, everything),
+            wanted=Wanted(self._wanted.bots, self._wanted.since, taken),
             options=self._options,
             size=self._batch,
         ).run()
@@ -113,17 +124,20 @@ class SlackExportConnector:
             says = digest_of(item.id, item.title, dict(item.attributes))
             if cursor.get("says") != says:
                 changes.append(Observed(item, STREAM))
-                if cursor.get("item") != item.id:
+                before = cursor.get("item")
+                if before != item.id:
                     changes.append(Sighted(item.id, STREAM))
+                    if isinstance(before, str):
+                        changes.append(Unsighted(before, STREAM, "renamed"))
                 patch |= {"says": says, "item": item.id, "team": directory.team}
         held = cursor.get("refused")
-        before: dict[str, Json] = held if isinstance(held, dict) else {}
+        refused: dict[str, Json] = held if isinstance(held, dict) else {}
         for path, why in export.refused.items():
-            if before.get(path) != why:
+            if refused.get(path) != why:
                 remedy = "Take it out of the export, or make the export again."
                 changes.append(Quarantined(path, f"{path} is not read. {why} {remedy}"))
-        changes += (Released(path) for path in before if path not in export.refused)
-        if before != export.refused:
+        changes += (Released(path) for path in refused if path not in export.refused)
+        if refused != export.refused:
             patch["refused"] = dict(export.refused) or None
         yield Batch(tuple(changes), patch, seen, 0 if "says" in patch else seen)
 

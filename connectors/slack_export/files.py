@@ -29,6 +29,8 @@ _MAX_FILES: Final = 2_000_000
 # Uploads beside the messages, and what systems leave in folders and zips.
 _NOT_LOOKED_INTO: Final = ("__uploads", "attachments", "__MACOSX", "__avatars")
 _ENCRYPTED: Final = 0x1
+UNREADABLE: Final = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What reading a file, a zip's member or something gzipped raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class File:
         try:
             with self.opener() as opened:
                 return opened.read(MAX_BYTES + 1)
-        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        except UNREADABLE as error:
             raise BadItem(
                 f"{self.path} cannot be read: {error}.", remedy="Copy the export again: it may be incomplete."
             ) from error
@@ -101,7 +103,7 @@ def listing(path: Path, source: str) -> Listing:
             begins = opened.read(4)
     except OSError as error:
         raise Unavailable(
-            f"{path} cannot be read: {error.strerror or error}.",
+            f"{error.filename or path} cannot be read: {error.strerror or error}.",
             remedy=f"Mount the disk or correct `path` of the source in config.toml, then run `ctxsync sync {source}`.",
         ) from error
     if begins[:2] == b"PK":

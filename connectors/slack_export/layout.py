@@ -36,6 +36,7 @@ _CHUNKS: Final = re.compile(r"([CDGM][A-Z0-9]{4,30})(-\d+\.\d+)?\.json\.gz|.*\.j
 _TABLES: Final = ("users.json.gz", "channels.json.gz", "workspace.json.gz")
 _DATABASES: Final = (".sqlite", ".sqlite3", ".db")
 _CHANNEL_INFO: Final = 5  # the type of a chunk that holds a channel's record; others repeat it
+_MAX_REFUSED: Final = 100  # they are kept by name: a zip may hold a million of them
 _PEEKED: Final = 500  # messages that are asked for their team
 
 
@@ -93,7 +94,7 @@ def layout(listing: Listing, path: Path, source: str) -> Export:
         Unavailable: They make no export, several, or one whose lists of people and channels are broken.
     """
     root = _root(listing.files, path, source)
-    found = Export(source, path, refused=dict(listing.refused))
+    found = Export(source, path, refused=dict(islice(listing.refused.items(), _MAX_REFUSED)))
     inside = {name[len(root) :]: file for name, file in listing.files.items() if name.startswith(root)}
     try:
         _lists(found, inside)

@@ -10,17 +10,15 @@ import gzip
 import json
 import re
 import sqlite3
-import zlib
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote
-from zipfile import BadZipFile
 
 import orjson
 
-from ctxsync.connectors.slack_export.files import MAX_BYTES, MAX_RATIO
+from ctxsync.connectors.slack_export.files import MAX_BYTES, MAX_RATIO, UNREADABLE
 from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 THREAD_REPLIES: Final = "slackdump_thread_replies"
 _MAX_LINE: Final = 64_000_000  # bytes: a chunk is one answer of the API, of 1,000 messages at most
 _HEAD: Final = 4096
-_CHANNEL_ID: Final = re.compile(rb'"channel_id"\s*:\s*"([A-Z0-9]{2,40})"')
+_CHANNEL_ID: Final = re.compile(rb'\s*\{\s*"channel_id"\s*:\s*"([A-Z0-9]{2,40})"')
 _NAME: Final = re.compile(rb'"name"\s*:\s*("(?:[^"\\]|\\.){0,200}")')
 _COPY: Final = "Copy the export again: it may be incomplete."
 
@@ -64,8 +62,13 @@ class Part:
             for chunk in chunks(self.file):
                 if chunk.get("t") in (0, 1) and chunk.get("id", self.channel) == self.channel:
                     yield from (message for message in (chunk.get("p"), *_list(chunk.get("m"))) if message)
-        else:
+        elif self.kind == "day":
             yield from _whole(self.file)
+        else:
+            for message in _whole(self.file):
+                yield message
+                if isinstance(message, dict) and message.get(THREAD_REPLIES):
+                    yield from _list(message[THREAD_REPLIES])
 
 
 def parse(file: File) -> Any:
@@ -90,7 +93,7 @@ def chunks(file: File, most: int = 0) -> Iterator[Mapping[str, Any]]:
                     yield value
                 if number == most:
                     return
-    except (OSError, EOFError, zlib.error, BadZipFile) as error:
+    except UNREADABLE as error:
         raise BadItem(f"{file.path} cannot be read: {error}.", remedy=_COPY) from error
 
 
@@ -104,10 +107,10 @@ def head(file: File) -> tuple[str, str]:
     try:
         with file.opener() as opened:
             begins = opened.read(_HEAD)
-    except (OSError, BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+    except UNREADABLE:
         return "", ""
     begins = begins.partition(b'"messages"')[0]
-    found, named = _CHANNEL_ID.search(begins), _NAME.search(begins)
+    found, named = _CHANNEL_ID.match(begins), _NAME.search(begins)
     try:
         name = str(json.loads(named[1])) if named else ""
     except ValueError:
@@ -115,19 +118,16 @@ def head(file: File) -> tuple[str, str]:
     return found[1].decode() if found else "", name
 
 
-def _whole(file: File) -> Iterator[object]:
-    """Yield the messages of a day, of a dump, or of a list of messages."""
+def _whole(file: File) -> list[object]:
+    """Return the messages of a day, of a dump, or of a list of messages."""
     value = parse(file)
     if isinstance(value, Mapping):
         value = value.get("messages", "")
     if value is None:  # how an empty list is written in Go
-        return
+        return []
     if not isinstance(value, list):
         raise BadItem(f"{file.path} holds no list of messages.", remedy=_COPY)
-    for message in value:
-        yield message
-        if isinstance(message, Mapping) and message.get(THREAD_REPLIES):
-            yield from _list(message[THREAD_REPLIES])
+    return value
 
 
 def _rows(path: Path, channel: str) -> Iterator[object]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -27,17 +27,17 @@ from ctxsync.connectors.base import (
     breaker_trips,
 )
 from ctxsync.connectors.slack.message import message_item
+from ctxsync.connectors.slack_export.coverage import Reading, lacking
 from ctxsync.errors import BadItem, SuspiciousDeletion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxsync.connectors.slack.directory import Directory
-    from ctxsync.connectors.slack_export.ledger import Known, Ledger
+    from ctxsync.connectors.slack_export.ledger import Ledger
     from ctxsync.connectors.slack_export.parts import Part
 
 BATCH: Final = 500  # messages
-_DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +47,16 @@ class Wanted:
     Args:
         bots: Those of bots and apps are.
         since: Seconds UTC: earlier ones are not; 0 for no such limit.
-        everything: False when the channel as a whole is left out.
+        channel: False when the channel as a whole is left out.
     """
 
     bots: bool = True
     since: int = 0
-    everything: bool = True
+    channel: bool = True
 
     def rules(self) -> str:
         """Return what tells one choice from another."""
         return f"bots={self.bots} since={self.since}"
-
-
-@dataclass(slots=True)
-class _Reading:
-    """A part that is read in this pass: what it showed, and what of what was known it did not."""
-
-    name: str
-    kind: str
-    stamp: str
-    known: Known
-    present: set[int] = field(default_factory=set)
-    left_out: set[int] = field(default_factory=set)
-    missing: list[int] = field(default_factory=list)
 
 
 class Pass:
@@ -101,16 +88,18 @@ class Pass:
         self._source, self._channel, self._parts, self._ledger = source, channel, parts, ledger
         self._directory, self._wanted, self._options, self._size = directory, wanted, options, size
         self._team = ledger.text("team") or directory.team  # what the ids that are sighted begin with
+        self._renamed = self._team != directory.team
+        self._from = wanted.since * 1_000_000
         self._again = bool(ledger.text("rules")) and ledger.text("rules") != wanted.rules()
-        self._again = self._again or self._team != directory.team
+        self._again = self._again or self._renamed
         self._before = {name for name in ledger.files() if ledger.count(name)}
         self._changes: list[Change] = []
         self._observed = self._seen = self._same = 0
-        self._lacking: list[_Reading] = []
+        self._lacking: list[Reading] = []
 
     def run(self) -> Iterator[Batch]:
         """Yield the batches; raises `SuspiciousDeletion` after the last one when the breaker trips."""
-        if self._wanted.everything:
+        if self._wanted.channel:
             for part in self._parts:
                 yield from self._part(part)
                 if self._ledger.pending() > 2 * self._size:
@@ -153,7 +142,7 @@ class Pass:
             return
         if self._too_old(part):
             return
-        reading = _Reading(part.name, part.kind, part.stamp, self._ledger.known(part.name))
+        reading = Reading(part.name, part.kind, part.stamp, self._ledger.known(part.name))
         nothing: list[str] = []
         try:
             for message in part.messages():
@@ -180,49 +169,46 @@ class Pass:
         """Say whether nothing of a day is late enough to be read, and nothing was before; days may be of any zone."""
         if not self._wanted.since or part.kind != "day" or part.name in self._before:
             return False
-        from datetime import UTC, datetime, timedelta
-
         return part.name < (datetime.fromtimestamp(self._wanted.since, UTC) - timedelta(days=1)).strftime("%Y-%m-%d")
 
-    def _message(self, message: object, reading: _Reading, nothing: list[str]) -> None:
+    def _message(self, message: object, reading: Reading, nothing: list[str]) -> None:
         """Take up one message: each once a part, the first time it is met."""
-        if not isinstance(message, Mapping):
+        if not isinstance(message, dict):
             nothing.append("one that is no message")
             return
+        directory, channel = self._directory, self._channel
         try:
             item = message_item(
-                message,
-                team=self._directory.team,
-                channel=self._channel,
-                directory=self._directory,
-                now=self._options.now,
+                message, team=directory.team, channel=channel, directory=directory, now=self._options.now
             )
         except BadItem as error:
             nothing.append(error.message)
             return
         if item is None:
             return
-        section = item.sections[0]
-        time = _microseconds(str(section.attributes["ts"]))
+        id_, attributes = item.id, item.sections[0].attributes
+        time = int(id_[id_.rindex("/") + 1 : -7] + id_[-6:])  # as its id ends
         if time in reading.present or time in reading.left_out:
             return
-        if time < self._wanted.since * 1_000_000 or not (self._wanted.bots or "automated" not in section.attributes):
+        if time < self._from or ("automated" in attributes and not self._wanted.bots):
             reading.left_out.add(time)
             return
         reading.present.add(time)
         self._seen += 1
         checksum = _checksum(item)
         before = reading.known.checksum(time)
-        if before == checksum and self._team == self._directory.team:
+        if before is None:
+            self._changes += (Observed(item, channel), Sighted(id_, channel))
+        elif self._renamed:
+            self._changes += (Observed(item, channel), Sighted(id_, channel))
+            self._changes.append(Unsighted(self._id(time), channel, "renamed"))
+        elif before != checksum:
+            self._changes.append(Observed(item, channel))
+        else:
             self._same += 1
             return
         self._observed += 1
-        self._changes.append(Observed(item, self._channel))
-        if before is None or self._team != self._directory.team:
-            self._changes.append(Sighted(item.id, self._channel))
-            if before is not None:
-                self._changes.append(Unsighted(self._id(time), self._channel, "renamed"))
-        reading.known.put(time, checksum, reply="thread_ts" in section.attributes)
+        reading.known.put(time, checksum, reply="thread_ts" in attributes)
 
     def _quarantine(self, part: Part, error: BadItem, before: tuple[str, str, str] | None) -> None:
         try:
@@ -245,52 +231,33 @@ class Pass:
             self._changes.append(Released(place))
             self._ledger.put(key, None)
 
-    def _excluded(self, name: str) -> _Reading:
+    def _excluded(self, name: str) -> Reading:
         """Return what a part showed of a channel that is left out now."""
         known = self._ledger.known(name)
-        return _Reading(name, "day", "", known, left_out=set(known), missing=list(known))
+        return Reading(name, "day", "", known, left_out=set(known), missing=list(known))
 
-    def _gone(self) -> list[tuple[_Reading, int]]:
+    def _gone(self) -> list[tuple[Reading, int]]:
         """Return the messages that are known and no longer there; forget those that another part still shows."""
-        gone = []
         elsewhere: set[int] = set()
-        if self._wanted.everything and self._lacking:
+        if self._wanted.channel and self._lacking:
             wanted = {time for reading in self._lacking for time in reading.missing}
-            lacking = {reading.name: reading for reading in self._lacking}
+            lacked = {reading.name: reading for reading in self._lacking}
             for part in self._parts:
-                reading = lacking.get(part.name)
+                reading = lacked.get(part.name)
                 shown = reading.present if reading else self._ledger.known(part.name)
                 elsewhere.update(time for time in shown if time in wanted)
+        days = [part.name for part in self._parts if part.kind == "day"]
+        days_before = [name for name in self._before if _is_day(name)]
+        gone = []
         for reading in self._lacking:
             for time in reading.missing:
                 if time in elsewhere:
                     reading.known.drop(time)
-                elif time in reading.left_out or self._covers(reading, time):
-                    gone.append((reading, time))
+            reading.missing = [time for time in reading.missing if time not in elsewhere]
+            gone += [(reading, time) for time in lacking(reading, days, days_before)]
         return gone
 
-    def _covers(self, reading: _Reading, time: int) -> bool:
-        """Say whether the export would hold the message if it still existed."""
-        if not reading.present and reading.kind != "day":
-            return False
-        if reading.kind == "day":
-            here = [part.name for part in self._parts if part.kind == "day"]
-            before = [name for name in self._before if len(name) == len("2024-02-29")]
-            shorter_before = min(here) > min(before, default="")
-            shorter_after = max(here) < max(before, default="")
-            edge_before = shorter_before and reading.name == min(here)
-            edge_after = shorter_after and reading.name == max(here)
-        else:
-            shorter_before = edge_before = min(reading.present) > min(reading.known)
-            edge_after = True
-        if edge_before and (not reading.present or time < min(reading.present)):
-            return False
-        if edge_after and (not reading.present or time > max(reading.present)):
-            return False
-        # Answers come with their parents, which may be older than what the export begins with.
-        return not (shorter_before and reading.known.is_reply(time))
-
-    def _farewell(self, gone: Sequence[tuple[_Reading, int]]) -> Iterator[Batch]:
+    def _farewell(self, gone: Sequence[tuple[Reading, int]]) -> Iterator[Batch]:
         for reading, time in gone:
             reason = "excluded" if time in reading.left_out else "deleted"
             self._changes.append(Unsighted(self._id(time), self._channel, reason))
@@ -316,21 +283,14 @@ class Pass:
         return batch
 
 
-def _microseconds(ts: str) -> int:
-    seconds, _, fraction = ts.partition(".")
-    return int(seconds) * 1_000_000 + int(fraction)
+def _is_day(name: str) -> bool:
+    return len(name) == len("2024-02-29")
 
 
 def _checksum(item: Item) -> int:
     """Return a checksum of what a version of a message says: it only spares events for what was read again."""
     section = item.sections[0]
     author = section.author
-    said = (
-        section.text,
-        author and (author.name, author.keys),
-        section.attributes,
-        section.quoted,
-        [(link.target, link.label) for link in section.links],
-        item.flags,
-    )
-    return zlib.crc32(orjson.dumps(said))
+    links = [(link.target, link.label) for link in section.links] if section.links else None
+    name = author and author.name
+    return zlib.crc32(orjson.dumps((section.text, name, section.attributes, section.quoted, links, item.flags)))
