@@ -11,9 +11,9 @@ import tomllib
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from ctxsync.errors import ConfigError
+from ctxsync.forms import NAME_PATTERN, RESERVED_NAMES, ill_formed, is_cron, line_of, name_rule
 from ctxsync.home import expanded
 from ctxsync.source_settings import TYPES, SourceConfig
 
@@ -23,14 +23,9 @@ if TYPE_CHECKING:
     from ctxsync.home import Home
 
 SOURCE_TYPES = tuple(TYPES)
-RESERVED_NAMES = ("ctxsync", "log")  # the log's own `source` for jobs and people, and for `ctxsync log`
-NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _SECRET_KEYS = re.compile(r"(^|_)(password|passwd|secret|token|api_key|apikey|credentials?)$", re.IGNORECASE)
 SECRET_FORMS = ("keyring:", "env:", "command:")
 _URL_WITH_PASSWORD = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
-_CRON_FIELD = re.compile(r"[0-9A-Za-z*,/-]+")
-_HOST = re.compile(r"[\w.:-]+")
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +266,9 @@ class _Reading:
             self.refuse(f"{name} must be one of: {', '.join(item.metadata['choices'])}", path)
         if "range" in item.metadata and not item.metadata["range"][0] <= value <= item.metadata["range"][1]:
             self.refuse(f"{name} must be from {item.metadata['range'][0]} to {item.metadata['range'][1]}", path)
-        if item.metadata.get("cron") and value and not _is_cron(value):
+        if item.metadata.get("cron") and value and not is_cron(value):
             self.refuse(f'{name} must be a cron line of five fields, as "*/15 * * * *"', path)
-        if ill := _ill_formed(item.metadata.get("form", ""), value):
+        if ill := ill_formed(item.metadata.get("form", ""), value):
             self.refuse(f"{name} must be {ill}", path)
         if kind.startswith("Path"):
             place = expanded(value)
@@ -314,72 +309,6 @@ def _storing(table: Mapping[str, Any], key: str, path: tuple[str | int, ...]) ->
         f'Write {key} = "keyring:" there and run `ctxsync source secret {name} {key}`, which asks for it. '
         "Change the secret if others could read the file."
     )
-
-
-def _ill_formed(form: str, value: Any) -> str:
-    """Return what a value of a form must be when it is not that, else nothing."""
-    if form == "date" and value:
-        try:
-            day = date.fromisoformat(value).isoformat()
-        except ValueError:
-            day = ""
-        if day != value:
-            return 'a date, as "2024-01-31"'
-    if form == "host" and not _HOST.fullmatch(value):
-        return 'the name of a server, as "imap.example.com"'
-    if form == "text" and not value.strip():
-        return "a text that is not empty"
-    if form == "url":
-        try:
-            parts = urlsplit(value)
-            host = parts.hostname
-        except ValueError:
-            host = None
-        # A token goes there: in the clear only where no wire is.
-        if not host or not (parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)):
-            return "an address that begins with https://"
-    return ""
-
-
-def name_rule() -> str:
-    """Return what a source may be called, for messages."""
-    return f"use lower-case letters, digits, dot, dash and underscore, and not {' or '.join(RESERVED_NAMES)}"
-
-
-def line_of(text: str, path: tuple[str | int, ...]) -> int:
-    """Return the 1-based line where a key stands, or its table's; 0 when it cannot be told.
-
-    Args:
-        text: TOML, one key a line as people write it; dotted and inline tables are not looked into.
-        path: Keys from the top; an index after the name of an array of tables.
-    """
-    table, index, key = str(path[0]), -1, ""
-    rest = list(path[1:])
-    if rest and isinstance(rest[0], int):
-        index = int(rest.pop(0))
-    if rest:
-        key = str(rest[0])
-    current, seen, header_line = "", -1, 0
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if header := re.match(r"\[{1,2}\s*[\"']?([^\]\"']+?)[\"']?\s*\]{1,2}", stripped):
-            current = header[1]
-            if current == table:
-                seen += 1
-                if index in (-1, seen):
-                    header_line = number
-            continue
-        name = stripped.split("=", 1)[0].strip().strip("\"'")
-        if current == table and index in (-1, seen) and key and name == key:
-            return number
-        if not current and name == table:
-            return number
-    return header_line
-
-
-def _is_cron(line: str) -> bool:
-    parts = line.split()
-    return len(parts) == 5 and all(_CRON_FIELD.fullmatch(part) for part in parts)
 
 
 def as_mapping(source: SourceConfig) -> Mapping[str, Any]:

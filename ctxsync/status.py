@@ -53,6 +53,7 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
         with closing(store):
             head, log_id = store.head()[0], store.log_id
             found |= {"position": head, "events": store.count(), "lag": head}
+    noted = runs.read(app.home)
     paused: dict[str, list[dict[str, str]]] = {}
     items: dict[str, int] = {}
     try:
@@ -63,7 +64,9 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
         with closing(graph), translated(app.home.graph_path):
             found |= _counts(graph) | {"lag": head - graph.position, "graph": "ready"}
             for source, stream, reason in graph.db.execute(PAUSED):
-                paused.setdefault(source, []).append({"stream": stream, "reason": reason})
+                remedies = noted["sources"].get(source, {}).get("remedies")
+                remedy = remedies.get(stream, "") if isinstance(remedies, dict) else ""
+                paused.setdefault(source, []).append({"stream": stream, "reason": reason, "remedy": remedy})
             found["quarantined"] = [
                 {"source": source, "place": place, "error": error}
                 for source, place, error in graph.db.execute(QUARANTINED)
@@ -74,7 +77,6 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
                 found["graph"] = "The graph belongs to another log."
             if full:
                 found |= {"state_hash": graph.state_hash(), "history_hash": graph.history_hash()}
-    noted = runs.read(app.home)
     for source in app.config.sources:
         ran = noted["sources"].get(source.name, {})
         found["sources"].append(

@@ -76,7 +76,8 @@ def _attention(out: Out, document: dict[str, Any]) -> None:
             if waits := source.get("waits_until"):
                 line(out, f"nothing to do: it goes on after {instant_words(waits)[:16]} UTC", indent=4)
                 continue
-            line(out, f"try: ctxsync sync, or ctxsync sync --allow-deletes {one_line(source['name'])}", indent=4)
+            again = f"ctxsync sync, or ctxsync sync --allow-deletes {one_line(source['name'])}"
+            line(out, f"try: {one_line(pause.get('remedy') or again)}", indent=4)
     held = document.get("quarantined") or []
     if isinstance(held, list) and held:
         line(out)

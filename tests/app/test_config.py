@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxsync.config import Config, IdentityConfig, line_of, load_config, parse
+from ctxsync.config import Config, IdentityConfig, load_config, parse
 from ctxsync.errors import ConfigError
+from ctxsync.forms import line_of
 from ctxsync.home import Home
 from ctxsync.source_settings import TYPES
 

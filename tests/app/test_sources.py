@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxsync.config import NAME_PATTERN, RESERVED_NAMES, load_config
+from ctxsync.config import load_config
 from ctxsync.errors import ConfigError, UsageError
+from ctxsync.forms import NAME_PATTERN, RESERVED_NAMES
 from ctxsync.home import Home
 from ctxsync.sources import add, derive_name, remove_from_file
 
