@@ -30,7 +30,7 @@ _ID = re.compile(r"[A-Z0-9]{2,40}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:")
 # Emphasis as Slack shows it: hugging its words on the inside, free on the outside.
 _EMPHASIS = tuple(
-    re.compile(rf"(?<![\w{mark}]){mark}(?=[^\s{mark}])([^{mark}\n]*?[^\s{mark}]){mark}(?![\w{mark}])")
+    re.compile(rf"(?<![^\W_])(?<!{mark}){mark}(?=[^\s{mark}])([^{mark}\n]*?[^\s{mark}]){mark}(?!{mark})(?![^\W_])")
     for mark in (r"\*", "~", "_")
 )
 
