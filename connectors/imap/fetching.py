@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ctxsync.connectors.imap.session import Counters, Session
 
 CHUNK_BYTES = 4_000_000
-SIZES = 1_000  # messages whose sizes are asked for at once
+SIZES = 600  # messages whose sizes are asked for at once: servers take commands of 8,000 bytes (RFC 2683), UIDs have ten digits
 MOST_BREAKS = 20  # new connections in one pass
 
 
@@ -45,6 +45,9 @@ class Line:
     Args:
         account: Where to.
         opened: Opens a session.
+
+    Attributes:
+        aside: The message that was fetched last broke the connection twice, and was left out.
     """
 
     def __init__(self, account: Account, opened: Callable[[Account], Session]) -> None:
@@ -53,6 +56,7 @@ class Line:
         self._folder: Folder | None = None
         self._generation = 0
         self._breaks = 0
+        self.aside = False
 
     def examine(self, folder: Folder) -> Counters:
         """Select a folder; raises `Refused`."""
@@ -140,6 +144,7 @@ def bodies(line: Line, wanted: Iterator[Chunk]) -> Iterator[tuple[Chunk, dict[in
                 raise broke
             if chunk.what:
                 got = _with_body(chunk, line.session.answers())
+                line.aside = False
         except Dropped as error:
             line.again(error)
             got = _one_by_one(line, chunk)
@@ -163,7 +168,6 @@ def _ask(line: Line, chunk: Chunk | None) -> Dropped | None:
 
 def _one_by_one(line: Line, chunk: Chunk) -> dict[int, Message]:
     got: dict[int, Message] = {}
-    aside = False
     for uid in chunk.heads:
         for last in (False, True):
             try:
@@ -171,12 +175,12 @@ def _one_by_one(line: Line, chunk: Chunk) -> dict[int, Message]:
             except Refused:
                 break
             except Dropped as error:
-                if last and aside:
+                if last and line.aside:
                     raise
-                aside = aside or last
+                line.aside |= last
                 line.again(error)
             else:
-                aside = False
+                line.aside = False
                 break
     return got
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ctxsync.connectors.imap.session import Counters
 
 HEADS = "(UID RFC822.SIZE INTERNALDATE)"
-TRIES = 3  # passes in which the server may fail to hand a message over before it is put into quarantine
+TRIES = 3  # passes in which the server may fail to hand a message over before that is told as a quarantine
 
 
 @dataclass(slots=True)
@@ -176,11 +176,14 @@ class Reading:
         again = set(self._late)
         if again:
             there = self.line.session.present(again)
+            released = [change for uid in sorted(again - there) for change in self._released(uid)]
             self._late = {uid: tries for uid, tries in self._late.items() if uid in there}
             again = there
+            if released:
+                yield Batch(tuple(released))
         if self.options.retry_quarantined:
             generation = self.ledger.generation(self.place)
-            again |= {uid for at, uid in self.ledger.bad(self.place) if at == generation and uid not in self.vanished}
+            again |= {uid for at, uid in self.ledger.bad(self.place) if at == generation}
         yield from self._fetched(sorted(again, reverse=True))
 
     def _fetched(self, uids: Iterable[int]) -> Iterator[Batch]:
@@ -228,16 +231,15 @@ class Reading:
         return None
 
     def _missed(self, uid: int) -> list[Change]:
-        """Note that the server did not hand a message over: it may be gone, so it is asked again in the next pass."""
+        """Note that the server did not hand a message over: it is asked for again in each pass, until it is gone."""
         generation = self.ledger.generation(self.place)
-        if self.ledger.bad_at(self.place, generation, uid):
+        bad = self.ledger.bad_at(self.place, generation, uid)
+        if bad and uid not in self._late:
+            return []  # unreadable before
+        self._late[uid] = min(TRIES, self._late.get(uid, 0) + 1)
+        if bad or self._late[uid] < TRIES:
             return []
-        self._late[uid] = self._late.get(uid, 0) + 1
-        if self._late[uid] < TRIES:
-            return []
-        del self._late[uid]
         held = f"{self.place}#{uid}"
-        self.ledger.put(self.place, uid, "")
         self.ledger.set_bad(self.place, generation, uid, held)
         return [Quarantined(held, f"The server did not hand over a message of {self.place} in {TRIES} passes.")]
 

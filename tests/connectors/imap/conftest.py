@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +25,7 @@ from ctxsync.connectors.base import (
 from ctxsync.connectors.imap import ImapConnector
 from ctxsync.connectors.imap.session import Session
 from tests.connectors.imap.dovecot import PASSWORD
+from tests.connectors.imap.scripted import Scripted, scripted
 from tests.connectors.imap.wire import Wire, traced
 
 if TYPE_CHECKING:
@@ -171,3 +172,9 @@ def _password(monkeypatch: pytest.MonkeyPatch) -> None:
 def mail(dovecot: Dovecot) -> Iterator[Mail]:
     with traced(dovecot.port) as wire:
         yield Mail(dovecot, wire)
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with scripted() as one:
+        yield one
