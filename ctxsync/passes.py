@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ctxsync import runs, spool
-from ctxsync.config import RESERVED_NAMES
 from ctxsync.engine.graph.store import translated
 from ctxsync.errors import ConfigError, GraphError, RateLimited, StoreMissing, UsageError
+from ctxsync.forms import RESERVED_NAMES
 from ctxsync.home import real
 from ctxsync.sync import (
     WHOLE_SOURCE,
@@ -24,6 +23,7 @@ from ctxsync.sync import (
     no_progress,
     options_for,
     preview_source,
+    rarely_collected,
     read_source,
 )
 from ctxsync.upkeep import bring_up, catch_up_graph
@@ -95,7 +95,7 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
         if stopped():
             raise KeyboardInterrupt
 
-    with closing(app.store(write=True)) as store, _rarely_collected():
+    with closing(app.store(write=True)) as store, rarely_collected():
         before = store.head()[0]
         try:
             clashing = configure(store, app.config, now)
@@ -109,17 +109,6 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
             done["extracted"] = sum(1 for _ in store.read(before, types=("episode.extracted",)))
     _note_runs(app, reports, now)
     return _report(reports, done, time.monotonic() - started, interrupted=interrupted) | standing(app, reports)
-
-
-@contextmanager
-def _rarely_collected() -> Iterator[None]:
-    """Let the cycle collector look less often: a cursor of a large vault is many objects that stay, and no cycle."""
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _sources(
@@ -265,6 +254,7 @@ def _note_runs(app: App, reports: Iterable[SourceReport], now: int) -> None:
         if report.wait:
             entry["until"] = ended + int(min(report.wait, LONGEST_WAIT) * 1000)
             report.goes_on(rfc3339(entry["until"]))
+        entry["remedies"] = {str(problem["place"]): problem["remedy"] for problem in report.problems}
         entries[report.name] = entry
     if entries:
         runs.record(app.home, "sources", entries)

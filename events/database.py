@@ -21,8 +21,8 @@ APPLICATION_ID: Final = 0x63747873
 """`ctxs`: tells the log from any other SQLite file."""
 BUSY_TIMEOUT_MS: Final = 10_000
 """Commits take milliseconds; whole runs are kept apart by `ctxsync.events.lock`."""
-WRITING: Final = "PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 4000"
-"""Durable commits. 32 MB of pages and a WAL of 16 MB: subjects are random, so a first sync touches the whole of `state`
+WRITING: Final = "PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000"
+"""Durable commits. 16 MB of pages and a WAL of 16 MB: subjects are random, so a first sync touches the whole of `state`
 again and again; with SQLite's 2 and 4 MB the same pages were read and checkpointed over and over."""
 
 CREATE_MIGRATION: Final = """
@@ -95,19 +95,32 @@ def translated(path: Path) -> Iterator[None]:
         raise damaged(path, "text that is not UTF-8") from error
 
 
+def commit(db: apsw.Connection) -> None:
+    """Make a transaction durable, or roll it back and raise."""
+    try:
+        db.execute("COMMIT")
+    except BaseException:
+        _roll_back(db)
+        raise
+
+
+def _roll_back(db: apsw.Connection) -> None:
+    # SQLite rolls back by itself on some errors, and a second failure must not hide the first.
+    if db.in_transaction:
+        with contextlib.suppress(apsw.Error):
+            db.execute("ROLLBACK")
+
+
 @contextlib.contextmanager
-def transaction(db: apsw.Connection) -> Iterator[None]:
-    """Commit when the block ends well; else roll back, and let the block's own error through."""
+def transaction(db: apsw.Connection, end: Callable[[apsw.Connection], object] = commit) -> Iterator[None]:
+    """End the transaction when the block ends well; else roll back, and let the block's own error through."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
-        db.execute("COMMIT")
     except BaseException:
-        # SQLite rolls back by itself on some errors, and a second failure must not hide the first.
-        if db.in_transaction:
-            with contextlib.suppress(apsw.Error):
-                db.execute("ROLLBACK")
+        _roll_back(db)
         raise
+    end(db)
 
 
 def connect(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
 
     from ctxsync.events.model import Payload
 

@@ -9,7 +9,7 @@ import orjson
 
 from ctxsync.events import cursors as cursor_table
 from ctxsync.events import states
-from ctxsync.events.database import connect, damaged, transaction, translated
+from ctxsync.events.database import commit, connect, damaged, transaction, translated
 from ctxsync.events.envelope import Appended, Event, NewEvent, Verified, canonical, genesis, now_ms
 from ctxsync.events.upcast import KNOWN, Versions
 from ctxsync.events.verify import verify
@@ -17,6 +17,7 @@ from ctxsync.events.writing import SELECT_LOG_ID, append_events, head_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from concurrent.futures import Future, ThreadPoolExecutor
     from pathlib import Path
     from typing import Self
 
@@ -74,7 +75,9 @@ class EventStore:
         self.checkpoint = checkpoint
         self.versions = versions
         self.clock = clock
-        self.db = db
+        self._db = db
+        self._committing: Future[None] | None = None
+        self._worker: ThreadPoolExecutor | None = None
         self.log_id = ""
         self.reload()
 
@@ -114,9 +117,40 @@ class EventStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Closing twice is fine."""
-        with translated(self.path):
-            self.db.close()
+        """Close the file, once what was appended last is stored or has failed. Closing twice is fine."""
+        try:
+            self.settle()
+        finally:
+            if self._worker is not None:
+                self._worker.shutdown()
+            with translated(self.path):
+                self._db.close()
+
+    @property
+    def db(self) -> apsw.Connection:
+        """The connection, for this thread to use: it waits for a commit at work, and raises what that raised."""
+        self.settle()
+        return self._db
+
+    def settle(self) -> None:
+        """Return once all that was appended is durable.
+
+        Raises:
+            StoreError: It could not be made so; the last append is rolled back.
+        """
+        if self._committing is not None:
+            with translated(self.path):
+                error = self._committing.exception()
+                self._committing = None
+                if error is not None:
+                    raise error
+
+    def _commit_behind(self, db: apsw.Connection) -> None:
+        if self._worker is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._worker = ThreadPoolExecutor(1, "commit")
+        self._committing = self._worker.submit(commit, db)
 
     def append(
         self,
@@ -124,6 +158,7 @@ class EventStore:
         *,
         cursors: Mapping[tuple[str, str], Mapping[str, Json]] = NO_CURSORS,
         expected: int | None = None,
+        behind: bool = False,
     ) -> Appended:
         """Store events and cursor patches together or not at all; what says nothing new is skipped.
 
@@ -131,6 +166,7 @@ class EventStore:
             events: In order. Erasures go through `ctxsync.events.erasure`.
             cursors: A patch by (source, stream); None removes a key.
             expected: The position at which the log must end before.
+            behind: Return while the disk is at work: it is stored once any other method returns, or `settle`.
 
         Raises:
             PositionConflict: It ends elsewhere.
@@ -140,12 +176,13 @@ class EventStore:
         for event in events:
             if event.payload.type in {"erasure.requested", "subject.erased"}:
                 raise ValueError(f"{event.payload.type} is written by an erasure only")
-        with translated(self.path), transaction(self.db):
-            positions, skipped = append_events(self.db, events, clock=self.clock, expected=expected)
+        db = self.db
+        with translated(self.path), transaction(db, self._commit_behind if behind else commit):
+            positions, skipped = append_events(db, events, clock=self.clock, expected=expected)
             self.checkpoint("append")
-            at = positions[-1] if positions else head_of(self.db).position
+            at = positions[-1] if positions else head_of(db).position
             for source, stream in sorted(cursors):
-                cursor_table.patch(self.db, source, stream, cursors[source, stream], at)
+                cursor_table.patch(db, source, stream, cursors[source, stream], at)
             self.checkpoint("cursor")
         return Appended(tuple(positions), skipped)
 
