@@ -53,14 +53,12 @@ class Listing:
     Args:
         readable: By id.
         records: Slack's records of all that is listed, readable or not.
-        gaps: What is half allowed, and so hardly meant: each names the scope that is missing.
-        scopes: The scopes that are missing there.
+        gaps: What is half allowed, and so hardly meant: by the scope that is missing, what is not read without it.
     """
 
     readable: dict[str, Conversation] = field(default_factory=dict)
     records: list[Mapping[str, Any]] = field(default_factory=list)
-    gaps: list[str] = field(default_factory=list)
-    scopes: list[str] = field(default_factory=list)
+    gaps: dict[str, str] = field(default_factory=dict)
 
 
 def listing(api: Api, *, bot: bool, wanted: Callable[[str, str], bool]) -> Listing:
@@ -77,31 +75,19 @@ def listing(api: Api, *, bot: bool, wanted: Callable[[str, str], bool]) -> Listi
     """
     found = Listing()
     scopes = api.scopes if api.scopes is not None and api.scopes & _GRANULAR else None
-    possible = False
-    last: MissingScope | None = None
-    for kind, prefix in KINDS.items():
-        reads, lists = (scopes is None or f"{prefix}:{what}" in scopes for what in ("history", "read"))
-        if not lists:
-            if reads:
-                _gap(found, kind, f"{prefix}:read")
-            continue
-        try:
-            for page in api.pages("conversations.list", "channels", types=kind, exclude_archived="false", limit=_PAGE):
-                found.records += page
-                if reads:
-                    for conversation in filter(None, map(_conversation, page)):
-                        if _member(conversation.record, kind, bot=bot) and wanted(conversation.id, conversation.name):
-                            found.readable[conversation.id] = conversation
-        except MissingScope as error:
-            last = error
-            continue
-        possible = possible or reads
-        if not reads:
-            _gap(found, kind, f"{prefix}:history")
+    if scopes is None:
+        # Nobody says what the token may do: each kind is tried by itself.
+        possible = [kind for kind in KINDS if _list(api, found, [kind], wanted, bot=bot)]
+    else:
+        may = {what: [kind for kind in KINDS if f"{KINDS[kind]}:{what}" in scopes] for what in ("read", "history")}
+        possible = [kind for kind in may["read"] if kind in may["history"]]
+        for kind, prefix in KINDS.items():
+            if (kind in may["read"]) != (kind in may["history"]):
+                found.gaps[f"{prefix}:{'history' if kind in may['read'] else 'read'}"] = f"{_CALLED[kind]} are not read"
+        if possible:
+            _list(api, found, possible, wanted, bot=bot)
     if not possible:
-        if last is not None and not found.gaps:
-            raise last
-        missing = ", ".join(found.scopes) or "channels:read, channels:history"
+        missing = ", ".join(found.gaps) or "channels:read, channels:history"
         raise MissingScope(
             f"The token of {api.source} can read no conversation: it lacks {missing}.",
             needed=missing,
@@ -109,6 +95,21 @@ def listing(api: Api, *, bot: bool, wanted: Callable[[str, str], bool]) -> Listi
             f"then run `ctxsync sync {api.source}`.",
         )
     return found
+
+
+def _list(api: Api, found: Listing, kinds: list[str], wanted: Callable[[str, str], bool], *, bot: bool) -> bool:
+    """Add the conversations of some kinds; say whether the token may list them."""
+    try:
+        for page in api.pages(
+            "conversations.list", "channels", types=",".join(kinds), exclude_archived="false", limit=_PAGE
+        ):
+            found.records += page
+            for conversation in filter(None, map(_conversation, page)):
+                if _takes_part(conversation.record, bot=bot) and wanted(conversation.id, conversation.name):
+                    found.readable[conversation.id] = conversation
+    except MissingScope:
+        return False
+    return True
 
 
 def _conversation(record: Mapping[str, Any]) -> Conversation | None:
@@ -119,11 +120,7 @@ def _conversation(record: Mapping[str, Any]) -> Conversation | None:
     return Conversation(id_, str(name)[:200], record.get("is_archived") is True, record)
 
 
-def _member(record: Mapping[str, Any], kind: str, *, bot: bool) -> bool:
-    # Conversations of the other kinds are listed only where the token takes part in them.
-    return kind != "public_channel" or not bot or record.get("is_member") is not False
-
-
-def _gap(found: Listing, kind: str, scope: str) -> None:
-    found.scopes.append(scope)
-    found.gaps.append(f"{scope} (without it {_CALLED[kind]} are not read)")
+def _takes_part(record: Mapping[str, Any], *, bot: bool) -> bool:
+    # Conversations that are not public are listed only where the token takes part in them.
+    public = not any(record.get(key) is True for key in ("is_private", "is_im", "is_mpim", "is_group"))
+    return not (bot and public) or record.get("is_member") is not False

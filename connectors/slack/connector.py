@@ -39,10 +39,9 @@ class _Session:
 
     api: Api
     team: str
-    title: str
     found: Listing
     directory: Directory | None = None
-    missing: list[str] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
 
 
 class SlackConnector:
@@ -95,7 +94,7 @@ class SlackConnector:
         self._session: _Session | None = None
 
     def discover(self) -> Iterator[Stream]:
-        """Yield the directory, then each readable conversation by id, archived ones included.
+        """Yield the directory, then each readable conversation, archived ones included; its id is its name.
 
         Raises:
             AuthError: The token is refused, or lacks the scopes to read anything.
@@ -104,7 +103,10 @@ class SlackConnector:
         self._session = None
         session = self._open()
         yield Stream(self.name, STREAM)
-        for channel in sorted(session.found.readable):
+        channels = sorted(session.found.readable)
+        # Each pass begins with another channel: where Slack's limits end passes early, all get their turn.
+        first = self._options.now // 60_000 % max(1, len(channels))
+        for channel in channels[first:] + channels[:first]:
             yield Stream(self.name, channel)
 
     def read(self, stream: Stream, cursor: Mapping[str, Json] | None) -> Iterator[Batch]:
@@ -160,7 +162,7 @@ class SlackConnector:
                     remedy="Store a bot's (xoxb-…) or a user's (xoxp-…) token of one workspace.",
                 )
             found = listing(api, bot=bool(who.get("bot_id")), wanted=self._choice.takes)
-            self._session = _Session(api, team, str(who.get("team") or ""), found, missing=list(found.gaps))
+            self._session = _Session(api, team, found, missing=dict(found.gaps))
         return self._session
 
     def _plan(self, session: _Session, channel: Conversation) -> Plan:
@@ -199,17 +201,10 @@ class SlackConnector:
                 for page in session.api.pages("users.list", "members", limit=200):
                     users += page
             except MissingScope as error:
-                session.missing.append(f"{error.needed} (without it people are known by their ids only)")
-            session.directory = Directory.of(session.team, users, session.found.records, title=self._title(session))
+                session.missing[error.needed] = "people are known by their ids only"
+            # Without the workspace's name, which an export does not tell: both give the same item.
+            session.directory = Directory.of(session.team, users, session.found.records)
         return session.directory
-
-    def _title(self, session: _Session) -> str:
-        """Return the workspace's name, as its owners spell it where the token may ask."""
-        try:
-            team = session.api.call("team.info").get("team")
-        except (MissingScope, Refused):
-            return session.title
-        return str(team.get("name") or session.title) if isinstance(team, dict) else session.title
 
     def _read_directory(self, session: _Session, cursor: Mapping[str, Json]) -> Iterator[Batch]:
         item = self._directory(session).item()
@@ -223,10 +218,11 @@ class SlackConnector:
             raise _incomplete(self.name, session.missing)
 
 
-def _incomplete(name: str, missing: list[str]) -> SourceError:
+def _incomplete(name: str, missing: Mapping[str, str]) -> SourceError:
+    lacks = "; ".join(f"{scope} (without it {what})" for scope, what in missing.items())
     return MissingScope(
-        f"The token of {name} lacks {'; '.join(missing)}. Everything else is read.",
-        needed=", ".join(each.partition(" ")[0] for each in missing),
+        f"The token of {name} lacks {lacks}. Everything else is read.",
+        needed=", ".join(missing),
         remedy="Add the scopes to the app under OAuth & Permissions, reinstall it and store the new token.",
     )
 

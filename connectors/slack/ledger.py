@@ -121,6 +121,11 @@ class Ledger:
         for start in self._starts[first : bisect_right(self._starts, high)]:
             yield from sorted((at, entry) for at, entry in self._pack(start).items() if low <= at < high)
 
+    def told(self, parent: str) -> tuple[str, int]:
+        """Return up to where a thread was read: its latest reply and the number of replies then."""
+        entry = self.get(micros(parent) or 0)
+        return (entry.latest, entry.replies) if entry else ("", 0)
+
     def thread(self, parent: str) -> list[int]:
         """Return the known replies of a thread."""
         after = micros(parent) or 0

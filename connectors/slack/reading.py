@@ -136,14 +136,13 @@ class Reading:
         """Note that history lists a message no more; of a reply and of a thread's parent, the thread has the last word."""
         ledger = self._ledger
         if entry.thread:
-            parent = ledger.get(micros(entry.thread) or 0)
             ledger.put(at, replace(entry, listed=False))
-            ledger.due.setdefault(entry.thread, (parent.latest, parent.replies) if parent else ("", 0))
+            ledger.due.setdefault(entry.thread, ledger.told(entry.thread))
             return
         if entry.digest:
             ledger.gone.add(at)
         if entry.replies:
-            ledger.due.setdefault(stamp(at), ("", 0))
+            ledger.due.setdefault(stamp(at), (entry.latest, entry.replies))
 
     def _history(self, low: int, high: int) -> tuple[list[Mapping[str, Any]], bool]:
         """Return the newest messages of a range, and whether there are earlier ones.

@@ -105,7 +105,7 @@ def _retries(plan: Plan, ledger: Ledger) -> list[Range]:
     for place in ledger.bad if plan.options.retry_quarantined else ():
         at, thread = bad_at(place)
         if thread:
-            ledger.due.setdefault(thread, ("", 0))
+            ledger.due.setdefault(thread, ledger.told(thread))
         elif at is not None:
             found.append((at, at + 1))
     return found

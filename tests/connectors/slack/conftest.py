@@ -85,7 +85,8 @@ class Reader:
         return problems
 
     def streams(self, **options: Any) -> list[str]:
-        return [stream.name for stream in self.connector(**options).discover()]
+        first, *rooms = [stream.name for stream in self.connector(**options).discover()]
+        return [first, *sorted(rooms)]
 
     def fold(self, stream: str, batch: Batch) -> None:
         self.unchanged += batch.unchanged

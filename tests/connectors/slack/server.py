@@ -193,9 +193,9 @@ class Workspace:
         return None
 
     def _method(self, method: str, arguments: dict[str, str], scopes: frozenset[str], *, bot: bool) -> dict[str, Any]:
-        needed = self._needed(method, arguments)
-        if needed and needed not in scopes:
-            return {"ok": False, "error": "missing_scope", "needed": needed, "provided": ",".join(sorted(scopes))}
+        needed = [scope for scope in self._needed(method, arguments) if scope not in scopes]
+        if needed:
+            return {"ok": False, "error": "missing_scope", "needed": needed[0], "provided": ",".join(sorted(scopes))}
         if method == "auth.test":
             who = {"team": "Harbour", "team_id": TEAM, "user": "robin", "user_id": "U01"}
             return {"ok": True, "url": "https://harbour.example.com/", **who, **({"bot_id": "B09"} if bot else {})}
@@ -218,20 +218,22 @@ class Workspace:
             return self._replies(room, arguments)
         return {"ok": False, "error": "unknown_method"}
 
-    def _needed(self, method: str, arguments: dict[str, str]) -> str:
+    def _needed(self, method: str, arguments: dict[str, str]) -> list[str]:
         if method == "conversations.list":
-            return f"{PREFIX[arguments.get('types', 'public_channel').split(',')[0]]}:read"
+            return [f"{PREFIX[kind]}:read" for kind in arguments.get("types", "public_channel").split(",")]
         if method in ("conversations.history", "conversations.replies"):
             room = self.rooms.get(arguments.get("channel", ""))
-            return f"{PREFIX[room.kind]}:history" if room else ""
-        return {"users.list": "users:read", "team.info": "team:read"}.get(method, "")
+            return [f"{PREFIX[room.kind]}:history"] if room else []
+        return {"users.list": ["users:read"], "team.info": ["team:read"]}.get(method, [])
 
     def _listed(self, room: Room) -> dict[str, Any]:
         record = {"id": room.id, "is_archived": room.archived, "created": NOW - 900_000, "updated": next(self._noise)}
         if room.kind == "im":
             return record | {"is_im": True, "user": room.user}
         topic = {"value": room.topic, "creator": "U01", "last_set": 0}
-        return record | {"name": room.name, "is_channel": True, "is_member": room.joined, "topic": topic}
+        kinds = {"is_channel": room.kind == "public_channel", "is_private": room.kind != "public_channel"}
+        kinds |= {"is_mpim": room.kind == "mpim", "is_im": False}
+        return record | kinds | {"name": room.name, "is_member": room.joined, "topic": topic}
 
     def _cut(self, rows: list[Any], key: str, arguments: dict[str, str]) -> dict[str, Any]:
         limit, offset = int(arguments.get("limit", 100)), _offset(arguments)

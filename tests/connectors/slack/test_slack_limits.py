@@ -345,7 +345,6 @@ def test_names_go_through_as_text_and_the_directory_tells_whose_they_are(workspa
     assert workspace.count("users.list") == 3
     assert reader.text(said) == "hello @Maya Lindqvist"
     (directory,) = [item for item in reader.items.values() if item.kind == "directory"]
-    assert directory.title == "Harbour"
     people = directory.attributes["people"]
     assert isinstance(people, list)
     assert len(people) == 453
