@@ -67,6 +67,7 @@ def test_a_server_that_fails_pauses_itself_alone(office: Desk, server: MailServe
     assert office.facts() == [("Rosa Quint", "employment", "Acme")]
     (problem,) = report["problems"]
     assert problem["remedy"]
+    assert office.app().status()["sources"][0]["paused"][0]["remedy"] == problem["remedy"]
     server.refuses = lambda _: None
     office.app(clock=lambda: office.app().clock() + 3_600_000).sync(SyncRequest())
     (work,) = [source for source in office.app().status()["sources"] if source["name"] == "work"]

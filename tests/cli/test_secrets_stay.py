@@ -16,6 +16,7 @@ import pytest
 from ctxsync import passes
 from ctxsync.errors import AuthError, Unavailable
 from tests.app.servers import MailServer
+from tests.connectors.imap.scripted import Box, scripted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,8 +43,8 @@ def everything(line: Any, tmp_path: Path) -> Any:
     printed: list[str] = []
 
     class Everything:
-        def __call__(self, *args: str, stdin: str | None = None) -> Any:
-            ran = line(*args, stdin=stdin, MAIL_PASSWORD=SECRET)
+        def __call__(self, *args: str, stdin: str | None = None, password: str = SECRET) -> Any:
+            ran = line(*args, stdin=stdin, MAIL_PASSWORD=password)
             printed.append(ran.out + ran.err)
             return ran
 
@@ -118,6 +119,28 @@ def test_the_connector_itself_hides_what_a_server_repeats(
         for command in ALL:
             everything(*command)
     assert any(trace in said for said in heard for trace in traces()), "the password was sent, and repeated"
+    everything("export", str(tmp_path / "exported"))
+    assert everything.is_clean()
+
+
+def test_mail_that_is_read_leaves_no_trace_of_the_password_either(
+    everything: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    secret = f"sesame-{MARK}"
+    letter = (
+        b"From: Ines Falk <ines@example.com>\r\nMessage-ID: <1@example.com>\r\nSubject: Hello\r\n\r\nHello, Robin.\r\n"
+    )
+    with scripted() as server:
+        server.password, server.boxes["INBOX"] = secret, Box({1: letter})
+        monkeypatch.setenv("MAIL_PASSWORD", secret)
+        everything("init", "--name", "Robin Vale")
+        everything(*ADD, "--port", str(server.port), "--tls", "none")
+        for command in ALL:
+            ran = everything(*command, password=secret)
+            assert ran.code == 0, ran.out + ran.err
+        assert "Hello" in everything("search", "hello", "--json").out
+        server.password = "changed"
+        assert everything("sync", password=secret).code == 3
     everything("export", str(tmp_path / "exported"))
     assert everything.is_clean()
 
