@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from ctxsync.engine.reading import linking, lookup, shapes
+from ctxsync.engine.reading import linking, lookup, saying, shapes, telling
 from ctxsync.engine.reading import plan as planning
 from ctxsync.engine.reading import question as questions
 from ctxsync.engine.reading.clock import rfc3339
@@ -17,8 +17,8 @@ from ctxsync.engine.reading.searching import passages as nearest
 
 if TYPE_CHECKING:
     from ctxsync.engine.reading.plan import Plan
-    from ctxsync.engine.reading.question import Mark
     from ctxsync.engine.reading.reader import AsOf, Reader
+    from ctxsync.engine.reading.saying import Said
     from ctxsync.engine.reading.shapes import Shape
 
 
@@ -42,10 +42,12 @@ def ask(
     started = time.perf_counter()
     with reader.snapshot():
         as_of = reader.as_of(now=now, valid_at=valid_at, known_at=known_at)
-        plan = _plan(reader, question, as_of)
-        if plan is None:
-            answer: Shape = {
-                "plan": _passages_plan(source),
+        plan, said = _plan(reader, question, as_of)
+        if said is not None:
+            answer = telling.told(reader, said, as_of, source=source, limit=limit, vectors=vectors)
+        elif plan is None:
+            answer = {
+                "plan": telling.plan([source] if source else []),
                 "answers": [],
                 "note": "Read as a search: no single look-up answers it.",
             }
@@ -53,8 +55,8 @@ def ask(
             if source:
                 plan.question.sources = [source]
             answer = {"plan": _described(plan), **_answered(reader, plan, as_of, limit)}
-        passages = []
-        if not answer["answers"] and answer.get("count") is None and answer.get("verdict") is None:
+        passages = answer.pop("passages", [])
+        if said is None and not answer["answers"] and answer.get("count") is None and answer.get("verdict") is None:
             passages = nearest(reader, question, as_of, source=source, limit=limit, vectors=vectors)
             if plan is None and not passages:
                 answer["note"] = "Nothing here says anything about that."
@@ -73,9 +75,9 @@ def ask(
     }
 
 
-def _plan(reader: Reader, text: str, as_of: AsOf) -> Plan | None:
-    """Return the first reading that makes a plan, those whose names are all known first."""
-    unnamed: Plan | None = None
+def _plan(reader: Reader, text: str, as_of: AsOf) -> tuple[Plan | None, Said | None]:
+    """Return the first reading that makes a plan or asks what was said, those whose names are all known first."""
+    unnamed: tuple[Plan | None, Said | None] = None, None
     for reading in questions.read(reader, text, as_of):
         ids = [entity for mark in reading.marks for entity in mark.entities]
         told = shapes.entities(reader, ids, as_of.position)
@@ -83,12 +85,15 @@ def _plan(reader: Reader, text: str, as_of: AsOf) -> Plan | None:
             known = [told[entity] for entity in mark.entities if entity in told]
             mark.types = tuple(sorted({shape["type"] for shape in known}))
             mark.keys = tuple(sorted({kind for shape in known for kind in shape["keys"]}))
-        plan = planning.make(reader.language, reading)
-        if plan is None:
+        said = saying.make(reading)
+        if said is not None and (said.speaker is None or said.speaker.entities):
+            return None, said
+        plan = None if said is not None else planning.make(reader.language, reading)
+        if plan is None and said is None:
             continue
-        if all(mark.entities for mark in reading.marks):
-            return plan
-        unnamed = unnamed or plan
+        if plan is not None and all(mark.entities for mark in reading.marks):
+            return plan, None
+        unnamed = unnamed if any(unnamed) else (plan, said)
     return unnamed
 
 
@@ -96,8 +101,8 @@ def _answered(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
     """Run the plan; where it finds nothing, once more with a single name read as the first name of fuller ones."""
     marks = plan.question.marks
     answer = lookup.run(reader, plan, as_of, limit)
-    if _empty(answer) and plan.asked.want != "about":
-        wider = [_first_named(reader, mark, as_of) for mark in marks]
+    if _empty(answer):
+        wider = [linking.first_named(reader, mark.gram, mark.entities, as_of.position) for mark in marks]
         if wider != [mark.entities for mark in marks]:
             for mark, entities in zip(marks, wider, strict=True):
                 mark.entities = entities
@@ -109,12 +114,6 @@ def _answered(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
 
 def _empty(answer: Shape) -> bool:
     return not answer["answers"] and not answer.get("past") and answer.get("verdict") is None
-
-
-def _first_named(reader: Reader, mark: Mark, as_of: AsOf) -> list[int]:
-    if " " in mark.gram or not mark.entities:
-        return mark.entities
-    return sorted({*mark.entities, *linking.starting(reader, mark.gram, as_of.position)})
 
 
 def _described(plan: Plan) -> Shape:
@@ -146,17 +145,4 @@ def _described(plan: Plan) -> Shape:
         "filters": {key: value for key, value in filters.items() if value is not None},
         "route": "complex" if plan.op == "traverse" or asked.relative else "simple",
         "asked": asked.want,
-    }
-
-
-def _passages_plan(source: str | None) -> Shape:
-    return {
-        "op": "search",
-        "head": None,
-        "relation": None,
-        "direction": None,
-        "tail": None,
-        "filters": {"source": [source]} if source else {},
-        "route": "passages",
-        "asked": "passages",
     }

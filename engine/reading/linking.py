@@ -24,10 +24,23 @@ BY_NAME = """
 SELECT DISTINCT j.value, n.entity FROM json_each(:grams) AS j CROSS JOIN name AS n ON n.normal = j.value
 WHERE n.since <= :p AND (n.until IS NULL OR n.until > :p) ORDER BY j.key, n.entity
 """
+# What bears a name without being known by it: messages are called by their words, channels by words with a #.
+KINDS_OF = """
+SELECT DISTINCT k.entity, k.kind FROM json_each(:ids) AS j JOIN identity_key AS k ON k.entity = j.value
+WHERE k.kind IN ('message', 'channel', 'mail', 'message-id') AND k.since <= :p AND (k.until IS NULL OR k.until > :p)
+"""
+CHANNEL = """
+SELECT k.value FROM name AS n JOIN identity_key AS k ON k.entity = n.entity AND k.kind = 'channel'
+WHERE n.normal = :gram AND n.name = :name COLLATE NOCASE
+AND n.since <= :p AND (n.until IS NULL OR n.until > :p) AND k.since <= :p AND (k.until IS NULL OR k.until > :p)
+ORDER BY k.value LIMIT 2
+"""
 # A name of more words that starts with these: `alice` finds `alice moss`. A space sorts before every letter.
 BY_START = """
 SELECT DISTINCT n.entity FROM name AS n WHERE n.normal > :gram || ' ' AND n.normal < :gram || '!'
-AND n.since <= :p AND (n.until IS NULL OR n.until > :p) LIMIT :most
+AND n.since <= :p AND (n.until IS NULL OR n.until > :p)
+AND NOT EXISTS (SELECT 1 FROM identity_key AS k WHERE k.entity = n.entity AND k.kind IN ('message', 'mail', 'message-id'))
+LIMIT :most
 """
 NEAR = """
 SELECT DISTINCT n.normal FROM name AS n WHERE n.normal >= :start AND n.normal < :stop
@@ -57,7 +70,24 @@ def named(reader: Reader, grams: Iterable[str], position: int) -> dict[str, list
     rows = reader.rows(BY_NAME, {"grams": json.dumps(sorted(set(grams))), "p": position})
     for gram, entity in rows:
         found.setdefault(gram, []).append(entity)
-    return found
+    ids = json.dumps([entity for _, entity in rows])
+    quiet = dict(reader.rows(KINDS_OF, {"ids": ids, "p": position}))
+    if quiet:
+        found = {gram: _telling(entities, quiet) for gram, entities in found.items()}
+    return {gram: entities for gram, entities in found.items() if entities}
+
+
+def _telling(entities: list[int], quiet: Mapping[int, str]) -> list[int]:
+    """Return those of the bearers of a name that it stands for; a mail's subject stands for it while nothing else does."""
+    return [one for one in entities if one not in quiet] or [
+        one for one in entities if quiet[one] not in ("message", "channel")
+    ]
+
+
+def channel(reader: Reader, name: str, position: int) -> str:
+    """Return `<team>/<id>` of the one channel that is called so (`#general`); empty where none or several are."""
+    found = reader.rows(CHANNEL, {"gram": normal(name), "name": name, "p": position})
+    return str(found[0][0]) if len(found) == 1 else ""
 
 
 def starting(reader: Reader, gram: str, position: int) -> list[int]:
@@ -70,6 +100,13 @@ def starting(reader: Reader, gram: str, position: int) -> list[int]:
     told = shapes.entities(reader, (row[0] for row in rows), position)
     people = sorted(row for row, shape in told.items() if shape["type"] == "Person")
     return people or (sorted(told) if len(told) == 1 else [])
+
+
+def first_named(reader: Reader, gram: str, entities: list[int], position: int) -> list[int]:
+    """Return the bearers of a name, and of a first name everyone whose first name it is."""
+    if " " in gram or not entities:
+        return entities
+    return sorted({*entities, *starting(reader, gram, position)})
 
 
 def kinded(reader: Reader, gram: str, nouns: Iterable[str], position: int) -> list[int]:

@@ -345,10 +345,13 @@ def _verdict(look: Look, rows: Sequence[Row], verdict: str) -> Shape:
 def _people(look: Look) -> Shape:
     plan, attempt = look.plan, look.plan.attempts[0]
     direct = attempt.relation == "references"
+    behind = ["component", "change", "fix"]
+    if {"file", "url"} & set(plan.question.marks[plan.asked.right or 0].keys):
+        behind = ["link"]  # what a message attaches or links to
     bindings = {
         "ids": json.dumps(plan.question.marks[plan.asked.right or 0].entities),
         "relations": json.dumps(["references"] if direct else ["part_of", "references"]),
-        "classes": json.dumps(list(attempt.classes) if direct else ["component", "change", "fix"]),
+        "classes": json.dumps(list(attempt.classes) if direct else behind),
         "p": look.as_of.position,
         "start_min": plan.question.window.after,
         "start_max": plan.question.window.before if look.as_of.valid_at is None else look.as_of.valid_at + 1,
@@ -356,6 +359,6 @@ def _people(look: Look) -> Shape:
     }
     rows = look.reader.rows(PEOPLE_BEHIND, bindings)
     if not rows:
-        return {"answers": [], "note": "No commit here says that."}
+        return {"answers": [], "note": "Nothing here says that."}
     answers = shapes.facts(look.reader, [row[0] for row in rows], look.as_of)
     return {"answers": answers, "values": _unique([fact["head"]["name"] for fact in answers])}

@@ -72,9 +72,12 @@ _REWRITES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
         (r"(?:is |are )?(?:about|mention|mentioning|linking to)", ("links to", "mentions", "is tagged")),
         (r"found", ("founded",)),  # to the lexicon a bare `found` is a form of find
         (r"(?:is |are )?linked to", ("links to",)),
+        (r"(?:has )?sen[dt]", ("authored",)),
         (r"(?:has )?commit(?:s|ted)? (?:to|in|on)|(?:has )?push(?:es|ed) to", ("committed",)),
     )
 )
+# What sources state and prose does not: no phrase of the schema says it.
+_STATED = {"receive": Match("participated_in", "participation", 1)}
 _MADE = frozenset({"make", "write", "push", "commit", "author", "do", "create", "have"})
 # Verbs of a beginning: with a time they ask when the fact started, not when it held.
 _BEGINS = frozenset(
@@ -264,6 +267,9 @@ def _meanings(language: Language, plan: Plan) -> Iterator[tuple[Match, str]]:
     asked, marks, lexicon = plan.asked, plan.question.marks, language.lexicon
     lefts = marks[asked.left].types if asked.left is not None else ()
     rights = marks[asked.right].types if asked.right is not None else ()
+    if asked.form != "noun" and english.lemma(asked.phrase) in _STATED:
+        yield _STATED[english.lemma(asked.phrase)], asked.phrase
+        return
     hinted = _hinted(lexicon, asked)
     if hinted:
         yield from ((match, asked.noun) for match in hinted)
@@ -349,5 +355,5 @@ def _traverse(attempts: Sequence[Attempt], keys: Sequence[str]) -> Attempt | Non
     if first is None:
         return None
     change = first.relation == "references" and first.classes[0] in ("change", "fix", "revert")
-    commits = first.classes[0] == "authorship" and bool({"repo", "path", "issue"} & set(keys))
+    commits = first.classes[0] == "authorship" and bool({"repo", "path", "issue", "file", "url"} & set(keys))
     return replace(first, event=True) if change or commits else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction import words as english
 from ctxsync.engine.names import normal
-from ctxsync.engine.reading import grammar, linking, times
+from ctxsync.engine.reading import grammar, linking, saying, times
 from ctxsync.engine.reading.tokens import WH, Token, blanked, covered, joined, spelt, tokenise
 
 if TYPE_CHECKING:
@@ -29,87 +29,25 @@ _STOP = (
     | english.ARTICLES
     | english.AUXILIARIES
     | frozenset(WH)
-    | frozenset(
-        [
-            "'s",
-            "and",
-            "or",
-            "not",
-            "no",
-            "does",
-            "did",
-            "has",
-            "have",
-            "had",
-            "i",
-            "me",
-            "my",
-            "mine",
-            "we",
-            "us",
-            "our",
-            "you",
-            "your",
-            "he",
-            "she",
-            "it",
-            "they",
-            "them",
-            "their",
-            "his",
-            "her",
-            "its",
-            "this",
-            "that",
-            "these",
-            "those",
-            "there",
-            "here",
-            "if",
-            "then",
-            "than",
-            "so",
-            "such",
-            "some",
-            "any",
-            "all",
-            "each",
-            "every",
-            "many",
-            "much",
-            "more",
-            "most",
-            "ever",
-            "please",
-            "tell",
-            "show",
-            "list",
-            "give",
-            "find",
-            "name",
-            "count",
-            "number",
-            "about",
-            "called",
-            "know",
-            "now",
-            "currently",
-            "still",
-            "first",
-            "last",
-            "latest",
-            "before",
-            "after",
-            "used",
-        ]
+    | english.word_set(
+        """'s and or not no does did has have had i me my mine we us our you your he she it they them their his her
+        its this that these those there here if then than so such some any all each every many much more most
+        ever please tell show list give find name count number about called know now currently still first last
+        latest before after used"""
     )
 )
 _SOURCE = re.compile(
-    r"(?<!\S)(?:in|from|within|according to|using) (?:(?:my|our|the) )?"
-    r"(?:(?P<kind>notes|vault|journal|git|git history|commit messages|commit history)(?= |$)(?! (?:source|vault))|(?P<name>\S+) (?:source|vault)|source (?P<last>\S+))(?!\S)"
+    r"(?<!\S)(?:(?:in|from|within|according to|using) (?:(?:my|our|the) )?"
+    r"(?:(?P<kind>notes|vault|journal|git|git history|commit messages|commit history)(?= |$)(?! (?:source|vault))|(?P<name>\S+) (?:source|vault)|source (?P<last>\S+))"
+    r"|(?:in|on|over|by|via|from|within|through) (?:(?:my|our|the) )?"
+    r"(?P<chat>e?-?mails?|mailbox(?:es)?|inbox|sent (?:e?-?mails?|items|folder|messages)|slack(?: messages)?))(?!\S)"
+)
+_CHANNEL = re.compile(
+    r"(?<!\S)(?:in|on|from|within) (?:(?:my|our|the) )?(?:slack )?(?:channel )?(?P<name>#[^\s#]+)(?: channel)?(?!\S)"
 )
 _SPEAKER = re.compile(r"(?<!\S)according to (?P<who>.+?)(?=,| who | what | where | when | which | does | is |$)")
 _KINDS = {"notes": "notes", "vault": "notes", "journal": "notes"}
+_MAIL, _SLACK = ("imap", "mailbox"), ("slack", "slack-export")
 SOURCES = "SELECT name, kind FROM source WHERE removed = 0 ORDER BY name"
 
 
@@ -144,6 +82,8 @@ class Question:
         window: What it says of time.
         sources: Names of the sources that it asks in; empty means all.
         speaker: Who is to have said it; None where nobody in particular.
+        channel: The start of the threads of the channel that it asks in, `slack:<team>/<id>/`; empty means any.
+        folder: `inbox` or `sent`, where it asks in that folder of mail.
     """
 
     text: str
@@ -151,6 +91,8 @@ class Question:
     window: times.Window
     sources: list[str] = field(default_factory=list)
     speaker: Mark | None = None
+    channel: str = ""
+    folder: str = ""
 
 
 @dataclass(slots=True)
@@ -164,6 +106,9 @@ class _Draft:
     window: times.Window = field(default_factory=times.Window)
     sources: list[str] = field(default_factory=list)
     speaker: Mark | None = None
+    channel: str = ""
+    folder: str = ""
+    may_be_named: bool = False
 
 
 def read(reader: Reader, text: str, as_of: AsOf) -> Iterator[Question]:
@@ -172,8 +117,17 @@ def read(reader: Reader, text: str, as_of: AsOf) -> Iterator[Question]:
     if not tokens or len(tokens) > MAX_TOKENS:
         return
     draft = _Draft(reader, as_of, _without_politeness(tokens))
+    yield from _readings(draft)
+    if draft.may_be_named:
+        # "Who works on Slack": the name of a source is that of a thing as well.
+        yield from _readings(_Draft(reader, as_of, draft.tokens, may_be_named=True))
+
+
+def _readings(draft: _Draft) -> Iterator[Question]:
     low, starts = joined(draft.tokens)
-    _find_sources(draft, low, starts)
+    if not draft.may_be_named:
+        _find_sources(draft, low, starts)
+        _find_channel(draft, low, starts)
     _find_speaker(draft, low, starts)
     spans = _find_times(draft, low, starts, _spans(draft))
     strong, weak = _chosen(draft, spans)
@@ -202,11 +156,27 @@ def _find_sources(draft: _Draft, low: str, starts: list[int]) -> None:
     named = match["name"] or match["last"]
     if named:
         found = [name for name, _ in known if name.casefold() == named]
+    elif match["chat"]:
+        kinds = _SLACK if match["chat"].startswith("slack") else _MAIL
+        found = [name for name, kind in known if kind in kinds]
+        draft.may_be_named = bool(found)
+        if found and match["chat"].startswith(("inbox", "sent")):
+            draft.folder = match["chat"].split(" ")[0]
     else:
         found = [name for name, kind in known if kind == _KINDS.get(match["kind"], "git")]
     if found:
         draft.taken.update(covered(starts, low, *match.span()))
         draft.sources = found
+
+
+def _find_channel(draft: _Draft, low: str, starts: list[int]) -> None:
+    match = _CHANNEL.search(low)
+    if match is None or set(covered(starts, low, *match.span())) & draft.taken:
+        return
+    channel = linking.channel(draft.reader, match["name"], draft.as_of.position)
+    if channel:
+        draft.taken.update(covered(starts, low, *match.span()))
+        draft.channel = f"slack:{channel}/"
 
 
 def _find_speaker(draft: _Draft, low: str, starts: list[int]) -> None:
@@ -300,7 +270,12 @@ def _unknown(draft: _Draft, strong: list[_Span]) -> list[_Span]:
     inside = {index for span in strong for index in span[0]} | draft.taken
     runs: list[list[int]] = []
     for index, token in enumerate(tokens):
-        if index in inside or token.low in _STOP or _is_plain(draft, range(index, index + 1)):
+        if (
+            index in inside
+            or token.low in _STOP
+            or token.low in saying.WORDS
+            or _is_plain(draft, range(index, index + 1))
+        ):
             continue
         if runs and runs[-1][-1] == index - 1:
             runs[-1].append(index)
@@ -345,7 +320,8 @@ def _marked(draft: _Draft, spans: list[_Span]) -> Question:
             marks.append(Mark(token.raw, token.low, linking.owner(draft.reader, draft.as_of.position)))
         else:
             parts.append(token.low)
-    return Question(" ".join(parts), marks, draft.window, draft.sources, draft.speaker)
+    text = " ".join(parts)
+    return Question(text, marks, draft.window, draft.sources, draft.speaker, draft.channel, draft.folder)
 
 
 def _is_politeness(tokens: Sequence[Token], index: int) -> bool:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from ctxsync.engine.reading import shapes
+from ctxsync.engine.reading import narrowing, shapes
 from ctxsync.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ctxsync.engine.reading.narrowing import Only
     from ctxsync.engine.reading.reader import AsOf, Reader
     from ctxsync.engine.reading.shapes import Shape
 
@@ -97,30 +98,32 @@ _STOP = frozenset(
     ]
 )
 
+_COUNTS = f"""
+  AND (:source = '' OR ep.source = :source)
+  AND (:before IS NULL OR ep.occurred_at <= :before)
+  AND EXISTS (SELECT 1 FROM holding AS h WHERE h.episode = ep.id AND h.since <= :p AND (h.until IS NULL OR h.until > :p))
+  {narrowing.CONDITIONS}
+"""  # noqa: S608 - constant parts
 # Weights: a title says more of a passage than a heading, a heading more than a line of text.
-LEXICAL = """
+LEXICAL = f"""
 SELECT p.rowid, bm25(passage, 6.0, 3.0, 1.0) AS score FROM passage AS p JOIN episode AS ep ON ep.id = p.rowid
-WHERE passage MATCH :match
-  AND (:source = '' OR ep.source = :source)
-  AND (:before IS NULL OR ep.occurred_at <= :before)
-  AND EXISTS (SELECT 1 FROM holding AS h WHERE h.episode = ep.id AND h.since <= :p AND (h.until IS NULL OR h.until > :p))
-ORDER BY score LIMIT :limit
-"""
-CONTAINS = """
-SELECT ep.id FROM episode AS ep WHERE (instr(ep.text, :text) OR instr(ep.title, :text))
-  AND (:source = '' OR ep.source = :source)
-  AND (:before IS NULL OR ep.occurred_at <= :before)
-  AND EXISTS (SELECT 1 FROM holding AS h WHERE h.episode = ep.id AND h.since <= :p AND (h.until IS NULL OR h.until > :p))
+WHERE passage MATCH :match {_COUNTS} ORDER BY score LIMIT :limit
+"""  # noqa: S608 - constant parts
+CONTAINS = f"""
+SELECT ep.id FROM episode AS ep WHERE (instr(ep.text, :text) OR instr(ep.title, :text)) {_COUNTS}
 ORDER BY ep.occurred_at DESC, ep.episode LIMIT :limit
-"""
-NEAREST = """
+"""  # noqa: S608 - constant parts
+NEAREST = f"""
 WITH near AS (SELECT rowid, distance FROM passage_vector WHERE embedding MATCH :vector AND k = :k)
-SELECT near.rowid FROM near JOIN episode AS ep ON ep.id = near.rowid
-WHERE (:source = '' OR ep.source = :source)
-  AND (:before IS NULL OR ep.occurred_at <= :before)
-  AND EXISTS (SELECT 1 FROM holding AS h WHERE h.episode = ep.id AND h.since <= :p AND (h.until IS NULL OR h.until > :p))
+SELECT near.rowid FROM near JOIN episode AS ep ON ep.id = near.rowid WHERE 1 {_COUNTS}
 ORDER BY near.distance LIMIT :limit
-"""
+"""  # noqa: S608 - constant parts
+RECENT = f"""
+SELECT ep.id FROM episode AS ep WHERE ep.text <> '' {_COUNTS} ORDER BY ep.occurred_at DESC, ep.episode LIMIT :limit
+"""  # noqa: S608 - constant parts
+EARLIEST = f"""
+SELECT ep.id FROM episode AS ep WHERE ep.text <> '' {_COUNTS} ORDER BY ep.occurred_at, ep.episode LIMIT :limit
+"""  # noqa: S608 - constant parts
 HAS_VECTORS = "SELECT 1 FROM sqlite_master WHERE name = 'passage_vector'"
 
 
@@ -148,20 +151,46 @@ def search(
 
 
 def passages(
-    reader: Reader, query: str, as_of: AsOf, *, source: str | None = None, limit: int = 10, vectors: bool = True
+    reader: Reader,
+    query: str,
+    as_of: AsOf,
+    *,
+    source: str | None = None,
+    limit: int = 10,
+    vectors: bool = True,
+    only: Only = narrowing.ANYTHING,
 ) -> list[Shape]:
-    """Return the Passage shapes nearest to `query` within an open snapshot."""
+    """Return the Passage shapes nearest to `query` among those that `only` lets through, within an open snapshot."""
     if limit <= 0:
         return []
-    bindings: dict[str, Any] = {
+    bindings = _bindings(as_of, source, only, limit)
+    lanes = {"words": _by_words(reader, query, bindings)}
+    if vectors and query.strip():
+        lanes["meaning"] = _by_meaning(reader, query, bindings)
+    return _fused(reader, lanes, as_of, limit)
+
+
+def by_time(
+    reader: Reader, as_of: AsOf, *, source: str | None = None, limit: int = 10, only: Only, first: bool = False
+) -> list[Shape]:
+    """Return the latest passages that `only` lets through, the latest first; with `first` the earliest ones."""
+    if limit <= 0:
+        return []
+    found = reader.rows(EARLIEST if first else RECENT, _bindings(as_of, source, only, limit))
+    return _fused(reader, {"time": [row[0] for row in found]}, as_of, limit)
+
+
+def _bindings(as_of: AsOf, source: str | None, only: Only, limit: int) -> dict[str, Any]:
+    return {
         "source": source or "",
         "before": as_of.valid_at,
         "p": as_of.position,
         "limit": max(limit * DEPTH, LEAST_DEPTH),
+        **only.bindings(),
     }
-    lanes = {"words": _by_words(reader, query, bindings)}
-    if vectors and query.strip():
-        lanes["meaning"] = _by_meaning(reader, query, bindings)
+
+
+def _fused(reader: Reader, lanes: dict[str, list[int]], as_of: AsOf, limit: int) -> list[Shape]:
     ranks: dict[int, dict[str, float]] = {}
     for lane, rows in lanes.items():
         for rank, row in enumerate(rows, start=1):

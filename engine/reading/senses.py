@@ -20,7 +20,8 @@ _SENSES: dict[str, tuple[str, ...]] = {
         "compose composer", "refactor", "publish release ship launch", "direct director", "migrate", "finish",
         "build create make develop design implement invent produce creator developer designer inventor architect",
     ),
-    "participation": ("organize organise host", "win winner", "speak present speaker", "perform", "compete", "volunteer", "miss"),
+    "participation": ("organize organise host", "win winner", "speak present speaker", "perform", "compete", "volunteer", "miss",
+                      "receive recipient", "send"),
     "interest": ("allergic", "learn study"),
     "kinship": (
         "marry married wife husband spouse", "engage", "date", "friend", "sister brother sibling", "cousin", "partner", "colleague",
@@ -44,7 +45,11 @@ _SENSES: dict[str, tuple[str, ...]] = {
     "basis": ("fork", "implement implementation", "inspire inspiration", "extend extension"),
     "component": ("merge", "branch", "chapter"),
 }  # fmt: skip
-_APART = {"interest": ("allergic",), "participation": ("miss",), "dependency": ("block wait",)}
+_APART = {
+    "interest": ("allergic",),
+    "participation": ("miss", "receive recipient", "send"),
+    "dependency": ("block wait",),
+}
 # Symmetric classes whose senses read one way only: Beth is Alice's mother, so Alice is not Beth's.
 _ONE_WAY = frozenset({"mother", "father", "son", "daughter", "mentor", "aunt", "uncle"})
 

@@ -54,7 +54,11 @@ SELECT ep.id, j.value ->> 1, ep.episode, ep.source, ep.kind, ep.title, ep.headin
        (SELECT s.place FROM sighting AS s WHERE s.item = ep.item AND s.since <= j.value ->> 1
         ORDER BY (s.until IS NOT NULL AND s.until <= j.value ->> 1), s.source <> ep.source, s.since DESC, s.place LIMIT 1),
        (SELECT h.line FROM holding AS h WHERE h.episode = ep.id AND h.since <= j.value ->> 1
-        ORDER BY h.since DESC LIMIT 1)
+        ORDER BY h.since DESC LIMIT 1),
+       ep.section,
+       CASE WHEN ep.kind = 'mail' THEN (
+            SELECT m.value FROM identity_key AS k JOIN identity_key AS m ON m.entity = k.entity AND m.kind = 'message-id'
+            WHERE k.value = substr(i.item, 6) AND k.kind = 'mail' ORDER BY m.value LIMIT 1) END
 FROM json_each(:pairs) AS j JOIN episode AS ep ON ep.id = j.value ->> 0 JOIN item AS i ON i.id = ep.item
 """
 
@@ -181,6 +185,8 @@ def episodes(reader: Reader, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int
             "attributes": row[12],
             "place": row[13],
             "line": row[14] or 0,
+            "section": row[15],
+            "message_id": row[16] or "",
         }
         for row in rows
     }
@@ -205,10 +211,21 @@ def passage(told: Shape, *, score: float, lanes: dict[str, float]) -> Shape:
 
 
 def locator(told: Shape, start: int | None = None, quote: str = "") -> str:
-    """Return where a person finds the words: `path:line` in the source, or `repository@sha` of a commit."""
+    """Return where a person finds the words.
+
+    `path:line` in the source, `repository@sha` of a commit, `<message-id>` of a mail (with the section behind `#` where it
+    is an attached message), a link that opens a Slack message.
+    """
     kind, _, value = told["subject"].partition(":")
     if kind == "commit":
         return f"{_repository(told)}@{value[:_SHA]}"
+    if kind == "mail" and told["message_id"]:
+        section = told["section"]
+        return f"<{told['message_id']}>" + (f"#{section}" if section not in ("", "body") else "")
+    if kind == "slack" and value.count("/") == 2:
+        # Slack: linking to a message of a workspace whose own address is not known.
+        team, channel, ts = value.split("/")
+        return f"https://slack.com/app_redirect?team={team}&channel={channel}&message_ts={ts}"
     place = told["place"] or told["title"] or told["subject"]
     if not told["line"]:
         return str(place)

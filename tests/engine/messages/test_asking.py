@@ -1,0 +1,169 @@
+"""Questions about mail and Slack: who said what, where and when, and where a person finds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ctxsync.events.model import SourceConfigured
+from ctxsync.events.store import EventStore, NewEvent
+from tests.engine.messages.world import ME, NADIA, ROBIN, World, directory, mail, note, said, who
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOM = who("Tom Brandt", "email:tom@example.com")
+PEOPLE = (("U1", "Nadia Okoro", "nadia@example.com"), ("U2", "Tom Brandt", "tom@example.com"))
+PLAN = {"name": "plan.pdf", "type": "application/pdf", "size": 3, "sha256": "ab"}
+
+
+def configured(store: EventStore, name: str, kind: str, trust: Any = "others") -> None:
+    payload = SourceConfigured(
+        name=name, kind=kind, location="x", trust=trust, identity_names=ROBIN.names, identity_keys=ROBIN.keys
+    )
+    store.append([NewEvent("ctxsync", f"source:{name}", payload, 0)])
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, full_chain: Any) -> Iterator[World]:
+    root = tmp_path_factory.mktemp("told")
+    with EventStore.open(root / "events.db", write=True) as store:
+        world = World(root, full_chain, store)
+        for name, kind in (("box", "imap"), ("work", "slack"), ("code", "git")):
+            configured(store, name, kind)
+            world.known[name] = "others"
+        configured(store, "vault", "notes", "own")
+        world.known["vault"] = "own"
+        world.show("vault", note("Kafka", "The orders service uses Kafka.", at="2026-02-01"), "Kafka.md")
+        world.show(
+            "box",
+            mail(
+                "a", "The outage came from Kafka, I think.", subject="Outage", at="2026-05-20T09:00", attachments=[PLAN]
+            ),
+        )
+        world.show(
+            "box", mail("b", "Shall we have lunch?", subject="Lunch", at="2026-05-26T09:00", sender=TOM, to=[ME, NADIA])
+        )
+        world.show(
+            "box",
+            mail(
+                "c",
+                "Kafka is fine again.",
+                subject="Re: Outage",
+                at="2026-05-27T09:00",
+                sender=ME,
+                to=[NADIA],
+                thread="a@example.com",
+            ),
+            "Sent",
+            "sent",
+        )
+        world.show("work", directory(*PEOPLE, channels=(("C1", "general"), ("C2", "ops"))), ".directory")
+        world.show("work", said("1779700000.000100", "Kafka is down, looking into it"), "C1")
+        world.show(
+            "work",
+            said("1779800000.000100", "Kafka needs more disks", channel="C2", user="U2", name="Tom Brandt"),
+            "C2",
+        )
+        world.show(
+            "work",
+            said("1779800100.000100", "Nadia please look at the disks", channel="C2", user="U2", name="Tom Brandt"),
+            "C2",
+        )
+        world.read().close()
+        yield world
+
+
+def texts(answer: dict[str, Any]) -> list[str]:
+    return [passage["text"] for passage in answer["passages"]]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("what did Nadia write about Kafka?", {"The outage came from Kafka, I think.", "Kafka is down, looking into it"}),
+        ("What did Nadia say about Kafka in mail?", {"The outage came from Kafka, I think."}),
+        ("What has Nadia Okoro said about Kafka on Slack?", {"Kafka is down, looking into it"}),
+        ("what did Tom say in #ops?", {"Kafka needs more disks", "Nadia please look at the disks"}),
+        ("what did Tom write in #ops about disks", {"Kafka needs more disks", "Nadia please look at the disks"}),
+        ("emails from Tom Brandt", {"Shall we have lunch?"}),
+        ("Show me the emails from Nadia", {"The outage came from Kafka, I think."}),
+        ("emails from Tom last week", {"Shall we have lunch?"}),
+        ("emails from Nadia last week", set()),
+        ("Tom's messages about disks", {"Kafka needs more disks", "Nadia please look at the disks"}),
+        ("slack messages about Kafka", {"Kafka is down, looking into it", "Kafka needs more disks"}),
+        ("messages about lunch", {"Shall we have lunch?"}),
+        ("what did I write about Kafka?", {"Kafka is fine again.", "The orders service uses Kafka."}),
+        ("what did I say about Kafka in sent mail?", {"Kafka is fine again."}),
+        ("emails about Kafka in my inbox", {"The outage came from Kafka, I think."}),
+    ],
+)  # fmt: skip
+def test_what_somebody_said_is_answered_with_their_words(told: World, question: str, expected: set[str]) -> None:
+    answer = told.ask(question)
+    assert set(texts(answer)) == expected
+    assert answer["plan"]["asked"] == "said"
+    assert answer["plan"]["route"] == "passages"
+
+
+def test_the_latest_comes_first_where_no_topic_ranks(told: World) -> None:
+    assert texts(told.ask("messages from Tom"))[0] == "Nadia please look at the disks"
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("who wrote about disks?", {"Tom Brandt"}),
+        ("Who said anything about Kafka on Slack?", {"Nadia Okoro", "Tom Brandt"}),
+        ("who sent Lunch?", {"Tom Brandt"}),
+        ("who sent plan.pdf?", {"Nadia Okoro"}),
+        ("who received Lunch?", {"Robin Vale", "Nadia Okoro"}),
+        ("who uses Kafka?", {"orders service"}),
+    ],
+)
+def test_who_wrote_sent_and_received_is_answered_with_people(told: World, question: str, values: set[str]) -> None:
+    assert set(told.ask(question)["values"]) == values
+
+
+def test_nobody_attended_a_mail(told: World) -> None:
+    assert told.ask("who attended Lunch?")["values"] == []
+
+
+def test_somebody_unknown_has_said_nothing_and_the_answer_says_why(told: World) -> None:
+    answer = told.ask("what did Zacharias say about Kafka?")
+    assert answer["passages"] == []
+    assert "Zacharias" in answer["note"]
+
+
+def test_a_passage_says_who_wrote_it_when_and_where_it_is_found(told: World) -> None:
+    (mailed,) = told.ask("emails from Nadia")["passages"]
+    assert (mailed["author"], mailed["title"], mailed["occurred_at"], mailed["locator"]) == (
+        "Nadia Okoro",
+        "Outage",
+        "2026-05-20T09:00:00Z",
+        "<a@example.com>",
+    )
+    (posted,) = told.ask("what did Nadia say in #general?")["passages"]
+    assert posted["author"] == "Nadia Okoro"
+    assert posted["locator"] == ("https://slack.com/app_redirect?team=T1&channel=C1&message_ts=1779700000.000100")
+
+
+def test_a_message_is_not_what_its_words_name(told: World) -> None:
+    # "Kafka" heads a note, and a mail's subject and a Slack message's text may be just that.
+    before = told.ask("what uses Kafka?")["values"]
+    told.show("box", mail("k", "See subject.", subject="Kafka", at="2026-05-01T09:00"))
+    told.show("work", said("1778000000.000100", "Kafka"), "C1")
+    told.show("work", said("1778000001.000100", "who uses Kafka?"), "C1")
+    assert told.ask("what uses Kafka?")["values"] == before == ["orders service"]
+    assert told.ask("Who uses Kafka?")["values"] == ["orders service"]
+
+
+def test_first_names_are_found_among_many_messages_that_start_with_them(told: World) -> None:
+    for number in range(60):
+        told.show("work", said(f"17780010{number:02}.000100", f"Tom please look at number {number}"), "C1")
+    assert told.ask("who is Tom?", now="2026-06-01")["answers"]
+
+
+def test_a_thing_that_is_called_like_a_source_is_still_asked_about(told: World) -> None:
+    told.show("vault", note("Tools", "Tom Brandt works on Slack.", at="2026-02-01"), "Tools.md")
+    assert told.ask("who works on Slack?")["values"] == ["Tom Brandt"]
