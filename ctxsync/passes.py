@@ -114,15 +114,25 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
 def _sources(
     app: App, request: SyncRequest, now: int, clashing: Mapping[str, str]
 ) -> Iterator[tuple[SourceReport, Connector | None]]:
-    """Yield each source to read with a fresh report; hints of git hooks are gone once every source was read.
+    """Yield each source to read with a fresh report; hints of git hooks are gone once every source was read."""
+    hints = spool.take(app.home)
+    names: list[str] = []
+    for report, connector in _connected(app, chosen(app, request, hints), request, now, clashing):
+        yield report, connector
+        names.append(report.name)
+    spool.settle(hints, app.config, names)
+
+
+def _connected(
+    app: App, sources: Iterable[SourceConfig], request: SyncRequest, now: int, clashing: Mapping[str, str]
+) -> Iterator[tuple[SourceReport, Connector | None]]:
+    """Yield each source with a fresh report and its connector.
 
     Settings that a connector refuses are its source's problem, not the pass's: it comes without a connector. So does a
     source whose server asked to be left alone until later.
     """
-    hints = spool.take(app.home)
     noted = runs.read(app.home)["sources"]
-    names: list[str] = []
-    for source in chosen(app, request, hints):
+    for source in sources:
         report = SourceReport(source.name)
         connector = None
         try:
@@ -136,8 +146,6 @@ def _sources(
         except ConfigError as error:
             report.pause(WHOLE_SOURCE, error)
         yield report, connector
-        names.append(source.name)
-    spool.settle(hints, app.config, names)
 
 
 def preview(app: App, request: SyncRequest, progress: Callable[[Step], None]) -> dict[str, Any]:
@@ -154,8 +162,8 @@ def preview(app: App, request: SyncRequest, progress: Callable[[Step], None]) ->
             return store.cursor(stream.source, stream.name) if store else {}
 
         reports = [
-            preview_source(connect(app, source, request, now), cursor_of, progress=progress)
-            for source in chosen(app, request)
+            report if connector is None else preview_source(connector, cursor_of, progress=progress)
+            for report, connector in _connected(app, chosen(app, request), request, now, {})
         ]
     finally:
         if store:

@@ -88,6 +88,19 @@ def test_a_server_that_asks_for_time_gets_it_and_the_time_is_told(office: Desk, 
     assert office.app().status()["sources"][0]["waits_until"] is None
 
 
+def test_a_dry_run_asks_what_it_may_and_goes_on_past_what_it_may_not(office: Desk, server: MailServer) -> None:
+    config = office.home.config_path
+    config.write_text(config.read_text() + '\n[[sources]]\nname = "team"\ntype = "slack"\ntoken = "env:NO_SUCH_TOKEN"\n')
+    server.refuses = lambda _: SLOW_DOWN
+    office.app().sync(SyncRequest(sources=("work",)))
+    report = office.app().sync(SyncRequest(dry_run=True))
+    assert {source["name"]: source["observed"] for source in report["sources"] if not source["paused"]} == {
+        "vault": 1,
+        "code": 1,
+    }
+    assert server.asked == ["login"]
+
+
 def test_a_server_cannot_ask_for_a_year(office: Desk, server: MailServer) -> None:
     now = office.app().clock()
     server.refuses = lambda _: RateLimited("Wait.", retry_after=3e7)
