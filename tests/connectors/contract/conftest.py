@@ -13,6 +13,7 @@ from ctxsync.connectors.base import Options
 from ctxsync.connectors.git import GitConnector
 from ctxsync.connectors.notes import NotesConnector
 from ctxsync.connectors.notes.disk import MAX_BYTES
+from tests.connectors.mailbox.worlds import EmlMail, MaildirMail, MboxMail
 from tests.connectors.slack.server import BOT_TOKEN
 from tests.connectors.slack.world import SlackWorkspace
 from tests.connectors.slack_export.world import SlackFolder
@@ -189,6 +190,9 @@ class Code:
 WORLDS: dict[str, Callable[[Path], World]] = {
     "notes": Vault,
     "git": Code,
+    "mailbox": lambda folder: MboxMail(folder, name=NAME, now=NOW, batch=BATCH),
+    "mailbox maildir": lambda folder: MaildirMail(folder, name=NAME, now=NOW, batch=BATCH),
+    "mailbox eml": lambda folder: EmlMail(folder, name=NAME, now=NOW, batch=BATCH),
     "slack": lambda folder: SlackWorkspace(folder, name=NAME, now=NOW, batch=BATCH),
     "slack-export": lambda folder: SlackFolder(folder, name=NAME, now=NOW, batch=BATCH),
 }

@@ -1,0 +1,5 @@
+"""The mailbox connector: mbox files, Maildirs, folders of `.eml`, Google Takeout."""
+
+from ctxsync.connectors.mailbox.connector import MailboxConnector
+
+__all__ = ["MailboxConnector"]
