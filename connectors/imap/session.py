@@ -253,6 +253,8 @@ class Session:
                 else:
                     self.client.plain_login(account.user, self._secret)
             except LoginError as error:
+                if isinstance(error.__context__, self._imap.abort):
+                    raise error.__context__ from None  # it was not refused: the connection broke
                 words = problems.said(error, self._secret) or "no reason given"
                 words = words.removeprefix("login failed: ").removeprefix("authenticate failed: ")
         if words:

@@ -72,6 +72,12 @@ service imap-login {{
     ssl = yes
   }}
 }}
+service anvil {{
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
+  {unchrooted}
+}}
 service imap {{
   service_count = 1000
   process_min_avail = 1
@@ -91,9 +97,6 @@ ROOTLESS = """
 default_internal_user = {user}
 default_internal_group = {group}
 default_login_user = {user}
-service anvil {{
-  chroot =
-}}
 service stats {{
   chroot =
 }}

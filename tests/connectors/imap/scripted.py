@@ -98,10 +98,12 @@ class Scripted:
         selected: list[str] = []
         with contextlib.suppress(OSError), client, client.makefile("rb") as file:
             client.sendall(self._answer("", "GREETING", selected) or b"* OK ready\r\n")
+            last = ""
             for line in file:
                 tag, _, said = line.decode("utf-8", "replace").rstrip("\r\n").partition(" ")
-                if not said:
-                    tag, said = "", tag
+                if not said:  # DONE, or a step of AUTHENTICATE: the command is the one before
+                    tag, said = last, tag
+                last = tag
                 with self.said:
                     self.lines.append("LOGIN" if said.startswith("LOGIN") else said)
                     self.said.notify_all()
@@ -151,7 +153,11 @@ class Scripted:
             case "UID" if selected:
                 return self._uid(self.boxes[selected[0]], rest) + done
             case "IDLE":
-                return b"+ idling\r\n" if not tag else f"+ idling {tag}\r\n".encode()
+                return b"+ idling\r\n"
+            case "AUTHENTICATE":
+                return b"+ \r\n"
+            case "DONE":
+                return done
             case "LOGOUT":
                 return b"* BYE bye\r\n" + done
             case _:

@@ -170,7 +170,7 @@ def test_change_counters_are_enabled_before_any_folder_is_selected(mail: Mail) -
     mail.read()
     said = mail.commands()
     assert said.index("ENABLE QRESYNC") < said.index('EXAMINE "INBOX"')
-    assert mail.cursor["folder:INBOX"][2] > 0  # type: ignore[index,call-overload,operator]
+    assert mail.cursor["folder:INBOX"][2] > 0  # type: ignore[index,operator]
 
 
 @pytest.mark.parametrize(("source", "target"), [("INBOX", "Archive"), ("Archive", "INBOX")])
@@ -196,7 +196,7 @@ def test_a_message_that_moves_to_a_folder_while_it_was_read_already_is_found_the
     mail.put(letter(2), letter(3), folder="Archive")
     mail.read()
     mail.put(letter(4))
-    seen = []
+    seen: list[Change] = []
     for batch in mail.stream():
         if not seen:  # INBOX is being read
             with mail.server.client(mail.user) as client:
