@@ -218,6 +218,8 @@ def _wanted(asked: Asked) -> tuple[tuple[str, ...], str]:
         return grammar.WHO_TYPES, ""
     if asked.wh == "where":
         return grammar.WHERE_TYPES, ""
+    if asked.want == "right" and english.lemma(asked.phrase) == "commit":
+        return (), "commit"  # whoever commits writes mail as well, and that was not asked
     return (), ""
 
 
