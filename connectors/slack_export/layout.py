@@ -93,7 +93,8 @@ def layout(listing: Listing, path: Path, source: str) -> Export:
     Raises:
         Unavailable: They make no export, several, or one whose lists of people and channels are broken.
     """
-    root = _root(listing.files, path, source)
+    alone = next(iter(listing.files.values())) if listing.archive is None and path.is_file() else None
+    root = "" if alone is not None and head(alone)[0] else _root(listing.files, path, source)
     found = Export(source, path, refused=dict(islice(listing.refused.items(), _MAX_REFUSED)))
     inside = {name[len(root) :]: file for name, file in listing.files.items() if name.startswith(root)}
     try:
@@ -223,7 +224,7 @@ def _top(found: Export, file: File) -> None:
         channel = channel or (named[1] if named else "")
         if channel:
             found.parts.setdefault(channel, []).append(Part(name, "dump", file, channel, file.stamp))
-            if title:
+            if title and channel not in _ids(found.channels):
                 found.channels.append({"id": channel, "name": title})
 
 

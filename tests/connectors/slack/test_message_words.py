@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ctxsync.connectors.base import Item
 from ctxsync.connectors.slack.directory import Directory
 from ctxsync.connectors.slack.message import message_item
+
+if TYPE_CHECKING:
+    from ctxsync.connectors.base import Item
 
 TS = "1700000000.000200"
 DIRECTORY = Directory.of(
