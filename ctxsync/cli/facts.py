@@ -105,8 +105,9 @@ def _language() -> tuple[Lexicon, Schema]:
 
 def held_words(fact: dict[str, Any]) -> str:
     """Return when a fact held; what a commit or a meeting did is done on its day and lasts no time."""
-    if fact.get("valid_to") is None and "Event" in (fact["head"]["type"], fact["tail"]["type"]):
-        return f"on {day_words(fact['valid_from'])}" if fact.get("valid_from") else ""
+    first, last = fact.get("valid_from"), fact.get("valid_to")
+    if "Event" in (fact["head"]["type"], fact["tail"]["type"]) and (not last or day_words(first) == day_words(last)):
+        return f"on {day_words(first)}" if first else ""
     return validity_words(fact.get("valid_from"), fact.get("valid_to"))
 
 
@@ -120,7 +121,7 @@ def state_of(fact: dict[str, Any], *, now: int) -> str:
         return "not yet"
     if is_past(fact.get("valid_to"), now=now):
         by = fact.get("superseded_by")
-        reason = one_line(str(fact.get("reason") or ""))
+        reason = "" if fact.get("reason") == "stated" else one_line(str(fact.get("reason") or ""))
         return joined(["in the past", f"superseded by {short(by)}" if by else reason], ", ")
     return ""
 
@@ -231,10 +232,11 @@ def entity_head(out: Out, entity: dict[str, Any]) -> None:
         f"  {entity.get('type', '')}",
         (f"  {short(entity.get('id', ''))}", DIM),
     )
-    others = [one_line(name) for name in entity.get("names") or [] if name != entity["name"]]
+    keys = entity.get("keys") or {}
+    said = {entity["name"], *(_values(value) for value in keys.values())}  # an address without a name is its own name
+    others = [one_line(name) for name in entity.get("names") or [] if name not in said]
     if others:
         line(out, (f"also called {', '.join(others)}", DIM), indent=4)
-    keys = entity.get("keys") or {}
     told = [f"{kind} {one_line(_values(value))}" for kind, value in sorted(keys.items())]
     if told:
         line(out, (" · ".join(told), DIM), indent=4)
