@@ -83,7 +83,8 @@ def body_of(texts: Sequence[Sequence[Leaf]]) -> Body:
 
 def _chosen(forms: Sequence[Leaf], flags: set[str]) -> tuple[str, list[tuple[int, int]]]:
     """Return the plain form of a text; its HTML where there is no plain one, or one that says next to nothing."""
-    plain = [form for form in forms if form.type != "text/html"]
+    plain = [form for form in forms if form.type == "text/plain"]
+    plain = plain or [form for form in forms if form.type != "text/html"]
     rich = [form for form in forms if form.type == "text/html"]
     text = "\n\n".join(_plain(form, flags) for form in plain)
     if not rich or len(text.strip()) >= _STUB:

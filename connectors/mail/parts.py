@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.charsets import decode
 from ctxsync.connectors.mail.headers import text_of
+from ctxsync.connectors.mail.lenient import boundary_of, is_broken, mended_header
 from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ MAX_PARTS: Final = 5_000
 MAX_LINES: Final = 2_000_000  # each is an object while the message is parsed
 MAX_HEADER: Final = 4_000_000  # bytes of the message's own header: 10,000 recipients have less than a tenth
 READABLE: Final = frozenset({"text/plain", "text/html", "text/enriched", "text/markdown", "text/x-markdown"})
+_TYPE: Final = re.compile(r"[\s\"']*([!#$&^\w.+-]{1,127})/([!#$&^\w.+-]{1,127})", re.ASCII)
 CALENDARS: Final = frozenset({"text/calendar", "application/ics"})
 
 _NESTS = re.compile(
@@ -92,17 +94,20 @@ class Parts:
 _POLICY: Final = _AsWritten()
 
 
-def parsed(raw: bytes) -> Message:
-    """Return the tree of a message.
+def parsed(plain: bytes) -> Message:
+    """Return the tree of a message; one whose header breaks off is mended and read again.
+
+    Args:
+        plain: LF line ends.
 
     Raises:
         BadItem: It is nested too deep, or has more parts, lines or header than memory should hold.
     """
-    guard(raw)
-    try:
-        return BytesParser(policy=_POLICY).parsebytes(raw)
-    except RecursionError as error:
-        raise BadItem("The message is nested too deep to be read.") from error
+    guard(plain)
+    message = BytesParser(policy=_POLICY).parsebytes(plain)
+    if is_broken(message):
+        return BytesParser(policy=_POLICY).parsebytes(mended_header(plain))
+    return message
 
 
 def guard(raw: bytes) -> None:
@@ -154,20 +159,22 @@ def parts_of(message: Message) -> Parts:
 
 def _sort(message: Message, parts: Parts, forms: list[Leaf] | None) -> None:
     """Put a part where it belongs; `forms` are those of the text that it is one more form of, if any."""
-    kind = message.get_content_type()
+    kind = type_of(message)
+    if kind.startswith("multipart/") and not message.is_multipart():
+        kind = _cut_again(message, kind)
     if message.is_multipart() and kind.startswith("multipart/"):
-        children = _children(message)
+        children = children_of(message)
         if kind == "multipart/alternative" and forms is None:
             forms = []
             parts.texts.append(forms)
         for number, child in enumerate(children):
             if kind == "multipart/related" and number and not child.is_multipart():
-                parts.files.append(leaf_of(child, child.get_content_type()))  # a picture in the text, mostly
+                parts.files.append(leaf_of(child, type_of(child)))  # a picture in the text, mostly
             else:
                 _sort(child, parts, forms)
         return
     if kind == "message/rfc822" and message.is_multipart():
-        parts.messages += _children(message)
+        parts.messages += children_of(message)
         return
     leaf = leaf_of(message, kind)
     if kind in CALENDARS:
@@ -181,9 +188,34 @@ def _sort(message: Message, parts: Parts, forms: list[Leaf] | None) -> None:
         parts.files.append(leaf)
 
 
-def _children(message: Message) -> list[Message]:
+def _cut_again(message: Message, kind: str) -> str:
+    """Cut a multipart that came in one piece by the boundary that it really uses; else it is a text."""
+    payload = message.get_payload()
+    text = payload if isinstance(payload, str) else ""
+    boundary = boundary_of(text)
+    if boundary:
+        head = f'Content-Type: {kind}; boundary="{boundary}"\n\n'
+        again = BytesParser(policy=_POLICY).parsebytes(f"{head}{text}".encode("utf-8", "surrogateescape"))
+        children = children_of(again)
+        if any(not child.get_content_type().startswith("multipart/") or child.is_multipart() for child in children):
+            kept: list[Message | str] = [*children]
+            message.set_payload(kept)
+            return kind
+    return "text/plain"
+
+
+def children_of(message: Message) -> list[Message]:
+    """Return the parts of a part; none where it has none."""
     payload = message.get_payload()
     return [child for child in payload if not isinstance(child, str)] if isinstance(payload, list) else []
+
+
+def type_of(message: Message) -> str:
+    """Return the type of a part, `text/plain` when it states none that could be one."""
+    stated = _TYPE.match(str(message.get("content-type") or ""))
+    if stated:
+        return f"{stated[1]}/{stated[2]}".lower()
+    return message.get_default_type()
 
 
 def leaf_of(message: Message, kind: str) -> Leaf:
@@ -206,14 +238,14 @@ def leaf_of(message: Message, kind: str) -> Leaf:
 def data_of(message: Message) -> bytes:
     """Return a part's bytes, after the transfer encoding was taken off; a container's are its parts' texts."""
     if message.is_multipart():
-        return b"\n".join(child.as_bytes() for child in _children(message))
+        return b"\n".join(child.as_bytes() for child in children_of(message))
     try:
         data = message.get_payload(decode=True)
     except (ValueError, LookupError, AssertionError):
         data = None
-    if isinstance(data, bytes):
-        return data
     payload = message.get_payload()
+    if isinstance(data, bytes) and (data or not payload):
+        return data
     return payload.encode("utf-8", "surrogateescape") if isinstance(payload, str) else b""
 
 
@@ -235,9 +267,9 @@ def leaves(message: Message) -> Iterator[tuple[str, bytes]]:
     while waiting:
         part = waiting.pop()
         if part.is_multipart():
-            waiting.extend(reversed(_children(part)))
+            waiting.extend(reversed(children_of(part)))
         else:
-            yield part.get_content_type(), data_of(part)
+            yield type_of(part), data_of(part)
 
 
 def body_digest(message: Message) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MAX_SIGNATURE: Final = 40  # lines; what stands below a longer one may be the author's own words
+_WIDTH: Final = 72  # characters of a line at which mailers wrap, at the earliest
+_WRAPPED: Final = 45  # characters of what is wrapped off
 _LONGEST: Final = 320  # characters of an attribution: two addresses and a date
 
 _QUOTED = re.compile(r"^[ \t\u00a0]{0,3}>|^[A-Z]{1,3}> ")
@@ -29,7 +31,8 @@ _RULE = re.compile(
 _NAMED_RULE = re.compile(r"^[ \t]*-{2,}[ \t]*[^\W\d_][^\n]{3,50}?[ \t]*-{2,}[ \t]*$")
 _FIELD = re.compile(r"^[ \t]*[*]?([^\W\d_][\w -]{0,20}?)[ \t]?:[*]?(?:[ \t\u00a0]|$)")
 _SIGNED = re.compile(r"^-----(BEGIN|END) PGP (SIGNED MESSAGE|SIGNATURE|MESSAGE|PUBLIC KEY BLOCK)-----[ \t]*$")
-_PATCH = re.compile(r"^(?:diff --git |Index: \S|--- [^\s-].*$|=== modified )")
+_PATCH = re.compile(r"^(?:diff --git |Index: \S|---$|--- [^\s-].*$|=== modified )")
+_STAT = re.compile(r"^ \S.{0,200} \| +(?:\d+|Bin)")
 _LIST_FOOTER = re.compile(r"^[ \t]*(?:_{10,}|-{10,}|={10,}|-~-+~|--~--~)")
 
 
@@ -83,6 +86,7 @@ class _Lines:
         return found if found < len(self.starts) and self.starts[found] == position else found - 1
 
     def ranges(self) -> Ranges:
+        self._wrapped()
         self._signed()
         self._embedded_from()
         self._attributions()
@@ -90,6 +94,20 @@ class _Lines:
         self._signatures()
         self._patches()
         return Ranges(self._spans(self.quoted, self.known), self._spans(self.code, ()))
+
+    def _wrapped(self) -> None:
+        """Quote a short line between quoted ones when it is what a mailer wrapped off the line above."""
+        for number in range(1, len(self.lines) - 1):
+            line = self.lines[number]
+            if not line or len(line) > _WRAPPED or self.quoted[number] or not self.quoted[number + 1]:
+                continue
+            above = self.lines[number - 1]
+            if (
+                self.quoted[number - 1]
+                and not above.endswith((".", "?", "!", ":"))
+                and len(above) + 1 + len(line.split(" ")[0]) > _WIDTH
+            ):
+                self.quoted[number] = True
 
     def _signed(self) -> None:
         """Quote what PGP puts round a text, and its ciphertext."""
@@ -222,7 +240,7 @@ class _Lines:
             line = self.lines[number]
             if line[:2] in {"--", "- "} and line in {"-- ", "--", "- -- ", "- --", "--\u00a0"}:
                 stop = next((each for each in range(number + 1, self.end) if self.quoted[each]), self.end)
-                limit = MAX_SIGNATURE if line.endswith((" ", "\u00a0")) else MAX_SIGNATURE // 3
+                limit = MAX_SIGNATURE if line.endswith((" ", "\u00a0")) else MAX_SIGNATURE * 2 // 3
                 if stop - number <= limit:
                     self._quote(number, stop)
             elif len(line) < 100 and PHONE.match(line.strip()):
@@ -238,9 +256,10 @@ class _Lines:
                 inside = False
                 continue
             line = self.lines[number]
-            if not inside and line[:4] in {"diff", "Inde", "--- ", "=== "} and _PATCH.match(line):
+            if not inside and line[:4] in {"diff", "Inde", "---", "--- ", "=== "} and _PATCH.match(line):
+                inside = line == "---" and number + 1 < self.end and bool(_STAT.match(self.lines[number + 1]))
                 below = self.lines[number + 1 : number + 6]
-                inside = any(each.startswith(("+++ ", "@@ ", "--- ", "index ", "=====")) for each in below)
+                inside = inside or any(each.startswith(("+++ ", "@@ ", "--- ", "index ", "=====")) for each in below)
             self.code[number] = inside
 
     def _quote(self, first: int, end: int) -> None:
