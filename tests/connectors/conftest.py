@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.connectors.imap.dovecot import serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.connectors.imap.dovecot import Dovecot
+from tests.connectors.imap.dovecot import Dovecot, served
 
 
 @pytest.fixture(scope="session")
-def dovecot() -> Iterator[Dovecot]:
+def dovecot() -> Dovecot:
     """A real IMAP server; tests that want it are skipped where it is not installed."""
-    with serving() as server:
-        yield server
+    return served()

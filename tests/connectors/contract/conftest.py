@@ -13,6 +13,8 @@ from ctxsync.connectors.base import Options
 from ctxsync.connectors.git import GitConnector
 from ctxsync.connectors.notes import NotesConnector
 from ctxsync.connectors.notes.disk import MAX_BYTES
+from tests.connectors.imap.dovecot import PASSWORD
+from tests.connectors.imap.world import SECRET, ImapAccount
 from tests.connectors.mailbox.worlds import EmlMail, MaildirMail, MboxMail
 from tests.connectors.slack.server import BOT_TOKEN
 from tests.connectors.slack.world import SlackWorkspace
@@ -190,6 +192,7 @@ class Code:
 WORLDS: dict[str, Callable[[Path], World]] = {
     "notes": Vault,
     "git": Code,
+    "imap": lambda folder: ImapAccount(folder, name=NAME, now=NOW, batch=BATCH),
     "mailbox": lambda folder: MboxMail(folder, name=NAME, now=NOW, batch=BATCH),
     "mailbox maildir": lambda folder: MaildirMail(folder, name=NAME, now=NOW, batch=BATCH),
     "mailbox eml": lambda folder: EmlMail(folder, name=NAME, now=NOW, batch=BATCH),
@@ -216,7 +219,8 @@ def _own_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=sorted(WORLDS))
 def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("CTXSYNC_TEST_SLACK_TOKEN", BOT_TOKEN)
+    monkeypatch.setenv(SECRET, PASSWORD)
     made = WORLDS[request.param](tmp_path)
     yield made
-    if isinstance(made, SlackWorkspace):
+    if isinstance(made, SlackWorkspace | ImapAccount):
         made.close()

@@ -26,7 +26,8 @@ class Desk:
     def __init__(self, world: World, home: Path) -> None:
         self.world = world
         self.home = Home(home)
-        self.app().add_source(world.kind, str(world.root), name=NAME, **getattr(world, "options", {}))
+        location = getattr(world, "location", str(world.root))
+        self.app().add_source(world.kind, location, name=NAME, **getattr(world, "options", {}))
         self.standing = getattr(world, "standing", 0)
         """How many items the source has besides those that the world adds: a directory of people."""
 

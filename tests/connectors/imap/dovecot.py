@@ -5,6 +5,7 @@ It runs as root (mail then belongs to `vmail`, or `nobody`) and without.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import grp
 import os
@@ -16,6 +17,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,6 +201,15 @@ def serving() -> Iterator[Dovecot]:
                 process.communicate()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def served() -> Dovecot:
+    """Return the one server of this process, started when it is first wanted and stopped with the process."""
+    stack = contextlib.ExitStack()
+    server = stack.enter_context(serving())
+    atexit.register(stack.close)
+    return server
 
 
 def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
