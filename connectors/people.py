@@ -39,6 +39,10 @@ _OFFICES = _words(
 )
 # Of a list `gardens`: gardens-request, gardens-owner, owner-gardens (RFC 2142 6, and what list servers do).
 _LIST_ENDS = _words("""request owner bounces join leave subscribe unsubscribe confirm""")
+# Servers of lists, by the first part of their name or all of it; hosts whose every address is a machine's.
+_LIST_HOSTS = _words("""lists list listserv mailman groups googlegroups""")
+_LIST_DOMAINS = _words("""groups.io vger.kernel.org freelists.org yahoogroups.com""")
+_MACHINE_DOMAINS = _words("""noreply.github.com reply.github.com incoming.gitlab.com""")
 _BOT = "[bot]"
 
 
@@ -69,9 +73,10 @@ def is_role(address: str) -> bool:
     """Say whether an address is an office's, a list's or a machine's, and so nobody's own."""
     if is_automatic(address):
         return True
-    local = plain_address(address).partition("@")[0]
-    name, _, _ = local.partition("+")
-    return _joined(name) in _OFFICES
+    local, _, domain = plain_address(address).partition("@")
+    if domain in _LIST_DOMAINS or domain.partition(".")[0] in _LIST_HOSTS:
+        return bool(local)
+    return _joined(local.partition("+")[0]) in _OFFICES
 
 
 @lru_cache(maxsize=8192)
@@ -82,9 +87,9 @@ def is_automatic(address: str, name: str = "") -> bool:
     """
     if _BOT in name.lower() or _BOT in address.lower():
         return True
-    local = plain_address(address).partition("@")[0]
-    if not local:
-        return False
+    local, _, domain = plain_address(address).partition("@")
+    if not local or domain in _MACHINE_DOMAINS:
+        return bool(local)
     parts = [part for part in _PARTS.split(local) if part]
     joined = "-".join(parts)
     return (

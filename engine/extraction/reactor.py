@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from orjson import loads
+
 from ctxsync.engine.extraction.base import Episode
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from ctxsync.engine.extraction.base import Extraction, Extracts
     from ctxsync.engine.extraction.chain import ExtractionFailure
-    from ctxsync.events.store import Event, EventStore, NewEvent
+    from ctxsync.events.store import EventStore, NewEvent
 
 SOURCE = "ctxsync"
 
@@ -59,37 +61,36 @@ def extract_pending(
     stream = stream_of(chain)
     after = int(str(store.cursor(SOURCE, stream).get("position") or 0))
     head = store.head()[0]
-    own: dict[str, bool] = {}
-    for event in store.read(0, upto=after, types=("source.configured",)):
-        _learn(own, event)
+    own = _own(store)
     pending: list[tuple[str, Episode]] = []
     seen: set[str] = set()
     reached = after
-    for event in store.read(after, upto=head, types=("item.observed", "source.configured")):
-        if event.type == "source.configured":
-            _learn(own, event)
-        else:
-            for episode in episodes_of(event.payload, source=event.source, own=own.get(event.source, True)):
-                if episode.id in seen or _done(store, chain, {event.source, *own}, episode):
-                    report.known += 1
-                    continue
-                seen.add(episode.id)
-                pending.append((event.source, episode))
-                if len(pending) >= batch:
-                    # The item may have more sections: the cursor stays before it.
-                    _append(store, chain, pending, reached, report)
-                    pending = []
-                    seen.clear()
-                    progress(reached, head)
+    for event in store.read(after, upto=head, types=("item.observed",)):
+        for episode in episodes_of(event.payload, source=event.source, own=own.get(event.source, True)):
+            if episode.id in seen or _done(store, chain, {event.source, *own}, episode):
+                report.known += 1
+                continue
+            seen.add(episode.id)
+            pending.append((event.source, episode))
+            if len(pending) >= batch:
+                # The item may have more sections: the cursor stays before it.
+                _append(store, chain, pending, reached, report)
+                pending = []
+                seen.clear()
+                progress(reached, head)
         reached = event.position
     if reached > after:
         _append(store, chain, pending, head, report)
         progress(head, head)
+    elif head > after:  # the last pass's own extractions: they are not looked through again
+        _append(store, chain, (), head, report)
     return report
 
 
-def _learn(own: dict[str, bool], event: Event) -> None:
-    own[str(event.payload.get("name", ""))] = event.payload.get("trust") != "others"
+def _own(store: EventStore) -> dict[str, bool]:
+    """Return whether each source's words are its owner's, as it is configured now."""
+    settings = store.states(SOURCE, "settings", subjects="source:")
+    return {subject.removeprefix("source:"): loads(value)["trust"] != "others" for subject, _, value in settings}
 
 
 def _done(store: EventStore, chain: Extracts, sources: set[str], episode: Episode) -> bool:

@@ -59,8 +59,9 @@ class Intake:
         if node.entity:
             entity = memory.entity_at(node.entity)
             known = add_name(entity, (name, type_, node.kind), count, weight)
-            # One more vote for what is shown changes nothing.
-            if not known or count < 0 or entity.shown != (name, type_):
+            # One more vote for what is shown changes nothing, nor does one more name of what is only pointed at.
+            counts_for_nothing = type_ == "" and node.kind in nodes.REFERRED_TO
+            if not known or count < 0 or (entity.shown != (name, type_) and not counts_for_nothing):
                 self.entities.add(node.entity)
         key = (name, type_)
         old = node.names.get(key, (0, 0))

@@ -32,11 +32,14 @@ WHERE v.since <= :p AND (v.until IS NULL OR v.until > :p)
         AND t.since <= :p AND (t.until IS NULL OR t.until > :p)))
   AND (:source = '' OR EXISTS (
         SELECT 1 FROM support AS s JOIN evidence AS e ON e.id = s.evidence JOIN episode AS ep ON ep.id = e.episode
-        WHERE s.fact = f.id AND s.since <= :p AND (s.until IS NULL OR s.until > :p) AND ep.source = :source))
+        WHERE s.fact = f.id AND s.since <= :p AND (s.until IS NULL OR s.until > :p) AND (ep.source = :source OR EXISTS (
+            SELECT 1 FROM sighting AS o WHERE o.item = ep.item AND o.source = :source
+            AND o.since <= :p AND (o.until IS NULL OR o.until > :p)))))
 ORDER BY (v.valid_from <= :at AND (v.valid_to IS NULL OR v.valid_to > :at)) DESC, v.confidence DESC, v.valid_from DESC, f.fact
 LIMIT :limit
 """
-# The same from one end, so that the index on that end leads; links and tags say least of a thing and come last.
+# The same from one end, so that the index on that end leads; links, tags and each of the messages that somebody wrote or
+# got say least and come last.
 OF_ENTITY = """
 WITH near AS (
     SELECT id, relation, phrase_class FROM fact WHERE head IN (SELECT value FROM json_each(:ids))
@@ -47,9 +50,12 @@ WHERE v.since <= :p AND (:every OR v.until IS NULL OR v.until > :p)
   AND (:past OR (v.valid_from <= :at AND (v.valid_to IS NULL OR v.valid_to > :at)))
   AND (:source = '' OR EXISTS (
         SELECT 1 FROM support AS s JOIN evidence AS e ON e.id = s.evidence JOIN episode AS ep ON ep.id = e.episode
-        WHERE s.fact = near.id AND s.since <= :p AND (:every OR s.until IS NULL OR s.until > :p) AND ep.source = :source))
+        WHERE s.fact = near.id AND s.since <= :p AND (:every OR s.until IS NULL OR s.until > :p) AND (ep.source = :source OR EXISTS (
+            SELECT 1 FROM sighting AS o WHERE o.item = ep.item AND o.source = :source
+            AND o.since <= :p AND (o.until IS NULL OR o.until > :p)))))
 ORDER BY (v.valid_from <= :at AND (v.valid_to IS NULL OR v.valid_to > :at)) DESC,
-    near.relation IN ('references', 'mentions') OR near.phrase_class = 'tag', v.confidence DESC, v.valid_from DESC, v.rowid
+    near.relation IN ('references', 'mentions') OR near.phrase_class IN ('tag', 'authorship') OR v.phrase IN ('received', 'sent'),
+    v.confidence DESC, v.valid_from DESC, v.rowid
 LIMIT :limit
 """
 FACT_BY_ID = "SELECT id FROM fact WHERE fact = :fact"
@@ -64,7 +70,9 @@ ORDER BY valid_from DESC, rowid
 EPISODES_OF = """
 SELECT DISTINCT ep.id FROM identity AS y JOIN mention AS m ON m.node = y.node JOIN episode AS ep ON ep.id = m.episode
 WHERE y.entity IN (SELECT value FROM json_each(:ids)) AND y.since <= :p AND (y.until IS NULL OR y.until > :p)
-  AND m.since <= :p AND (m.until IS NULL OR m.until > :p) AND (:source = '' OR ep.source = :source)
+  AND m.since <= :p AND (m.until IS NULL OR m.until > :p) AND (:source = '' OR ep.source = :source OR EXISTS (
+        SELECT 1 FROM sighting AS o WHERE o.item = ep.item AND o.source = :source
+        AND o.since <= :p AND (o.until IS NULL OR o.until > :p)))
 ORDER BY ep.occurred_at DESC, ep.episode LIMIT :limit
 """
 COUNTS = """

@@ -61,7 +61,7 @@ BY_ISSUE = """
 SELECT DISTINCT k.entity FROM identity_key AS r JOIN identity_key AS k ON k.value = r.value || :issue AND k.kind = 'issue'
 WHERE r.kind = 'repo' AND k.since <= :p AND (k.until IS NULL OR k.until > :p) ORDER BY k.entity
 """
-OWNERS = "SELECT identity FROM source WHERE removed = 0 AND trust = 'own' ORDER BY name"
+OWNERS = "SELECT identity FROM source WHERE removed = 0 ORDER BY trust <> 'own', name"
 
 
 def named(reader: Reader, grams: Iterable[str], position: int) -> dict[str, list[int]]:

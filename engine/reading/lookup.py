@@ -35,7 +35,9 @@ _CONDITIONS = """
   AND (:anyone OR EXISTS (
         SELECT 1 FROM support AS s JOIN evidence AS e ON e.id = s.evidence JOIN episode AS ep ON ep.id = e.episode
         WHERE s.fact = f.id AND s.since <= :p AND (s.until IS NULL OR s.until > :p)
-        AND (:any_source OR ep.source IN (SELECT value FROM json_each(:sources)))
+        AND (:any_source OR ep.source IN (SELECT value FROM json_each(:sources)) OR EXISTS (
+            SELECT 1 FROM sighting AS o WHERE o.item = ep.item AND o.source IN (SELECT value FROM json_each(:sources))
+            AND o.since <= :p AND (o.until IS NULL OR o.until > :p)))
         AND (:any_speaker OR EXISTS (
             SELECT 1 FROM identity AS y WHERE y.node = ep.author_node AND y.since <= :p AND (y.until IS NULL OR y.until > :p)
             AND y.entity IN (SELECT value FROM json_each(:speakers))))))

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# On the episode `ep`, with the bindings of `Only`. What has no author was written by the owner of its source.
+# On the episode `ep`, with the bindings of `Only`. A source counts that showed it first, or that shows it too. What has
+# no author was written by the owner of its source.
 CONDITIONS = """
-  AND (:any_source OR ep.source IN (SELECT value FROM json_each(:sources)))
+  AND (:any_source OR ep.source IN (SELECT value FROM json_each(:sources)) OR EXISTS (
+        SELECT 1 FROM sighting AS o WHERE o.item = ep.item AND o.source IN (SELECT value FROM json_each(:sources))
+        AND o.since <= :p AND (o.until IS NULL OR o.until > :p)))
   AND (:any_kind OR ep.kind IN (SELECT value FROM json_each(:kinds)))
   AND (:after IS NULL OR ep.occurred_at >= :after)
   AND (:until IS NULL OR ep.occurred_at < :until)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -99,7 +100,6 @@ _STOP = frozenset(
 )
 
 _COUNTS = f"""
-  AND (:source = '' OR ep.source = :source)
   AND (:before IS NULL OR ep.occurred_at <= :before)
   AND EXISTS (SELECT 1 FROM holding AS h WHERE h.episode = ep.id AND h.since <= :p AND (h.until IS NULL OR h.until > :p))
   {narrowing.CONDITIONS}
@@ -182,11 +182,10 @@ def by_time(
 
 def _bindings(as_of: AsOf, source: str | None, only: Only, limit: int) -> dict[str, Any]:
     return {
-        "source": source or "",
         "before": as_of.valid_at,
         "p": as_of.position,
         "limit": max(limit * DEPTH, LEAST_DEPTH),
-        **only.bindings(),
+        **(replace(only, sources=[source]) if source else only).bindings(),
     }
 
 

@@ -33,6 +33,7 @@ from ctxsync.connectors.people import address_key, is_automatic, is_role
         "reply+ab12cd@reply.example.com",
         "renovate[bot]@users.noreply.example.com",
         "49699333+dependabot[bot]@users.noreply.github.com",
+        "heron@noreply.github.com",
     ],
 )
 def test_what_a_machine_writes_from_is_a_thing(address: str) -> None:
@@ -45,6 +46,11 @@ def test_what_a_machine_writes_from_is_a_thing(address: str) -> None:
 def test_an_office_is_no_person_though_a_hand_may_write_from_it(local: str) -> None:
     assert address_key(f"{local}@example.com") == f"address:{local}@example.com"
     assert not is_automatic(f"{local}@example.com")
+
+
+@pytest.mark.parametrize("address", ["gardens@lists.example.org", "gardens@googlegroups.com", "lkml@vger.kernel.org"])
+def test_what_a_server_of_lists_hosts_is_a_list(address: str) -> None:
+    assert address_key(address) == f"address:{address}"
 
 
 @pytest.mark.parametrize(
