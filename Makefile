@@ -17,7 +17,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
-demo: $(READY)  ## Sync the sample vault and a sample repository, then ask eight questions.
+demo: $(READY)  ## Sync sample notes, commits, mail and Slack, then ask ten questions.
 	$(BIN)/ctxsync demo
 
 test: $(READY)  ## Run every test.
