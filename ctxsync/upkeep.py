@@ -48,12 +48,12 @@ def bring_up(
     from ctxsync.engine.extraction.reactor import extract_pending
 
     done = {} if done is None else done
-    structural = catch_up_graph(app, store, progress)  # extraction takes long: texts are found by search meanwhile
-    done |= structural
+    done["new_facts"] = catch_up_graph(app, store, progress)  # extraction takes long: texts are found meanwhile
     extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
     done |= {"extracted": extraction.extracted, "failed": extraction.failed}
-    done |= catch_up_graph(app, store, progress)
-    done["new_facts"] += structural["new_facts"]
+    done["new_facts"] += catch_up_graph(app, store, progress)
+    with closing(app.graph()) as graph:
+        done["facts"] = graph.count("facts_current")
     done["embedded"] = embed(app, progress)
     return done
 
@@ -69,11 +69,11 @@ def warm(app: App) -> None:
         embedder.embed([word.text])
 
 
-def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> dict[str, int]:
+def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]) -> int:
     """Bring the graph up to the log; one that is damaged, of another log or of another layout is built anew.
 
     Returns:
-        `facts` and `new_facts`, as `bring_up`.
+        How many facts are believed that were not before.
     """
     from ctxsync.app import checkpoint
     from ctxsync.engine.graph import projection
@@ -83,20 +83,19 @@ def catch_up_graph(app: App, store: EventStore, progress: Callable[[Step], None]
         with closing(app.graph(write=True)) as graph:
             before = graph.position
             projection.catch_up(store, graph, checkpoint=checkpoint, progress=tell)
-            return _facts(graph, before)
+            return _new_facts(graph, before)
     except GraphStale:
         # The stale file is closed by now: a connection to it that closed later would take the new file's journal along.
         with (
             _cache(app) as cache,
             closing(projection.rebuild(store, app.home.graph_path, progress=tell, cache=cache)) as graph,
         ):
-            return _facts(graph, 0)
+            return _new_facts(graph, 0)
 
 
-def _facts(graph: Graph, before: int) -> dict[str, int]:
+def _new_facts(graph: Graph, before: int) -> int:
     with translated(graph.path):
-        new = graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
-    return {"facts": graph.counts()["facts_current"], "new_facts": new}
+        return graph.db.execute(NEW_FACTS, (before,)).get if graph.position != before else 0
 
 
 @contextmanager
