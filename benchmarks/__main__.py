@@ -16,7 +16,17 @@ from typing import Final
 
 from benchmarks.report import Row, table
 
-NAMES: Final = ("append", "notes_scan", "unchanged", "git_history", "extraction", "rebuild", "ask", "startup")
+NAMES: Final = (
+    "append",
+    "notes_scan",
+    "unchanged",
+    "git_history",
+    "slack_export",
+    "extraction",
+    "rebuild",
+    "ask",
+    "startup",
+)
 
 
 def measured(name: str) -> list[Row]:

@@ -51,7 +51,6 @@ class Export:
         refused: Why others are not read, by path.
         users: Slack's records of people.
         channels: Slack's records of conversations.
-        title: What the workspace calls itself; empty when nothing says.
         team: The workspace's id by a record of it; empty when there is none.
     """
 
@@ -61,7 +60,6 @@ class Export:
     refused: dict[str, str] = field(default_factory=dict)
     users: list[Any] = field(default_factory=list)
     channels: list[Any] = field(default_factory=list)
-    title: str = ""
     team: str = ""
 
     def certain_team(self) -> str:
@@ -83,8 +81,11 @@ class Export:
         return _most(teams) or f"X{digest(min(self.parts, default=''))[:10].upper()}"
 
     def directory(self, team: str) -> Directory:
-        """Return the people and channels of the workspace of that id."""
-        return Directory.of(team, self.users, self.channels, title=self.title)
+        """Return the people and channels of the workspace of that id.
+
+        Its name is left out, though some archives tell it: all that show one workspace make one directory item.
+        """
+        return Directory.of(team, self.users, self.channels)
 
 
 def layout(listing: Listing, path: Path, source: str) -> Export:
@@ -185,7 +186,6 @@ def _chunk(found: Export, chunk: Mapping[str, Any]) -> None:
         found.channels.append(channel)
     if isinstance(workspace := chunk.get("w"), Mapping):
         found.team = text_of(workspace, "team_id") or found.team
-        found.title = text_of(workspace, "team") or found.title
 
 
 def _ids(channels: Iterable[object]) -> dict[str, str]:
@@ -259,8 +259,8 @@ def _database(found: Export, file: File) -> None:
                 found.users.append(_json(data))
             for (data,) in db.execute("SELECT DATA FROM CHANNEL ORDER BY CHUNK_ID, IDX"):
                 found.channels.append(_json(data))
-            for team, title in db.execute("SELECT TEAM_ID, TEAM FROM WORKSPACE ORDER BY ID"):
-                found.team, found.title = str(team), str(title)
+            for (team,) in db.execute("SELECT TEAM_ID FROM WORKSPACE ORDER BY ID"):
+                found.team = str(team)
             query = "SELECT CHANNEL_ID, COUNT(*), MAX(CHUNK_ID) FROM MESSAGE GROUP BY CHANNEL_ID ORDER BY CHANNEL_ID"
             for channel, count, last in db.execute(query):
                 part = Part("slackdump.sqlite", "rows", file, str(channel), f"{count}:{last}")

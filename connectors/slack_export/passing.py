@@ -288,9 +288,14 @@ def _is_day(name: str) -> bool:
 
 
 def _checksum(item: Item) -> int:
-    """Return a checksum of what a version of a message says: it only spares events for what was read again."""
+    """Return a checksum of what a version of a message says: it only spares events for what was read again.
+
+    What no event can hold (a number that is too large) has none, and is quarantined when it is stored.
+    """
     section = item.sections[0]
-    author = section.author
+    name = section.author and section.author.name
     links = [(link.target, link.label) for link in section.links] if section.links else None
-    name = author and author.name
-    return zlib.crc32(orjson.dumps((section.text, name, section.attributes, section.quoted, links, item.flags)))
+    try:
+        return zlib.crc32(orjson.dumps((section.text, name, section.attributes, section.quoted, links, item.flags)))
+    except orjson.JSONEncodeError:
+        return 0

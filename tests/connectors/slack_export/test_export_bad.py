@@ -126,6 +126,13 @@ def test_entries_that_are_no_messages_are_one_place_and_the_others_of_the_day_ar
     assert source.says() == [f"released garden/{DAY}.json#entries"]
 
 
+def test_a_number_that_no_event_can_hold_stops_no_other_message(source: Source) -> None:
+    wild = message(DAY, 2, text="wild", reactions=[{"name": "eyes", "count": 2**70}])
+    source.folder({**GOOD, f"garden/{DAY}.json": [wild, message(DAY, 1)]})
+    assert [one for one in source.says() if "wild" not in one] == ["sighted 1700006402.000002", *READ, *READ_NEXT]
+    assert source.says() == []
+
+
 def test_json_that_only_a_lenient_reader_takes_is_read(source: Source) -> None:
     text = b'\xef\xbb\xbf[{"type": "message", "user": "U1ROBIN", "ts": "1700006401.000001", "text": "a\x01\\ud800\xff", "x": NaN}]'
     source.folder({**GOOD, f"garden/{DAY}.json": text})
