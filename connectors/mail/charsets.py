@@ -115,9 +115,11 @@ def _mostly_utf8(data: bytes) -> bool:
 def _detected(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    sample = data[:DETECTION_SAMPLE]
+    sample = data[:DETECTION_SAMPLE].strip()  # an mbox has a blank line more, and the guess must not hang on it
     best = from_bytes(sample, enable_fallback=False).best()
-    return "" if best is None else best.encoding
+    if best is None or (best.encoding.startswith(("utf_16", "utf_32")) and b"\0" not in sample):
+        return ""  # two bytes a character would have zeros in every line end
+    return best.encoding
 
 
 def _clean(text: str) -> str:
