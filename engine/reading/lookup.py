@@ -152,6 +152,10 @@ def _answers(look: Look) -> Shape:
                 # What was true of exactly this says more than a class nearby would.
                 facts = shapes.facts(look.reader, [row[0] for row in past[: look.limit]], look.as_of)
                 return {"answers": [], "past": facts, "note": "Nothing holds now; what did is under past."}
+            meets = attempt.event or attempt.classes[0] == "site"
+            ahead = _rows(look, attempt, Bounds(start_min=look.as_of.now + 1)) if meets else []
+            if ahead:
+                return {**_told(look, attempt, ahead[: look.limit]), "note": "This is still to come."}
     return {"answers": [], "note": "No fact here says that."}
 
 

@@ -234,6 +234,10 @@ def _is_past(phrase: str) -> bool:
 
 def _attempts(language: Language, plan: Plan) -> Iterator[Attempt]:
     asked = plan.asked
+    if _asks_for_meeting(plan):
+        yield Attempt("participated_in", ("participation",), 1, None, asked.left, event=True, phrase="takes part in")
+        yield Attempt("located_at", ("site",), 1, asked.left, None, event=True, phrase="takes place in")
+        return
     seen: set[tuple[object, ...]] = set()
     close: list[Attempt] = []
     for match, phrase in _meanings(language, plan):
@@ -262,6 +266,13 @@ def _attempts(language: Language, plan: Plan) -> Iterator[Attempt]:
         near = _NEAR.get(match.phrase_class, ())
         close.append(replace(attempt, classes=(*near, ""), near=True, score=attempt.score / 2))
     yield from close
+
+
+def _asks_for_meeting(plan: Plan) -> bool:
+    """Say whether it asks when a meeting of a calendar is: whoever takes part does so then."""
+    asked = plan.asked
+    when = asked.want == "when" and asked.right is None and asked.phrase in ("is", "was", "are", "were")
+    return when and asked.left is not None and "ical" in plan.question.marks[asked.left].keys
 
 
 def _meanings(language: Language, plan: Plan) -> Iterator[tuple[Match, str]]:

@@ -167,3 +167,73 @@ def test_first_names_are_found_among_many_messages_that_start_with_them(told: Wo
 def test_a_thing_that_is_called_like_a_source_is_still_asked_about(told: World) -> None:
     told.show("vault", note("Tools", "Tom Brandt works on Slack.", at="2026-02-01"), "Tools.md")
     assert told.ask("who works on Slack?")["values"] == ["Tom Brandt"]
+
+
+def test_what_is_known_of_somebody_comes_before_each_of_their_messages(reading: World) -> None:
+    for number in range(30):
+        reading.show("box", mail(f"m{number}", subject=f"Note {number}", at="2026-05-01T09:00"))
+    reading.show("vault", note("Nadia Okoro", "Nadia Okoro works at Globex.", at="2026-05-01"), "Nadia.md")
+    first = reading.ask("who is Nadia Okoro?")["answers"][0]
+    assert (first["phrase"], first["tail"]["name"]) == ("works at", "Globex")
+
+
+def test_a_mail_that_two_sources_show_answers_for_both(world: World) -> None:
+    for name in ("archive", "box"):
+        configured(world.store, name, "imap")
+        world.known[name] = "others"
+    world.show("archive", mail("a", "Lunch at noon."), "old.mbox")
+    world.show("box", mail("a", "Lunch at noon."))
+    for source in ("archive", "box"):
+        assert texts(world.ask("emails from Nadia", source=source)) == ["Lunch at noon."]
+        assert world.ask("who sent Lunch?", source=source)["values"] == ["Nadia Okoro"]
+    world.lose("archive", "mail:a", "old.mbox")
+    assert world.ask("who sent Lunch?", source="box")["values"] == ["Nadia Okoro"]
+
+
+def test_i_am_known_by_my_address_where_mail_is_all_there_is(world: World) -> None:
+    configured(world.store, "box", "imap")
+    world.known["box"] = "others"
+    world.show("box", mail("a", "See you.", sender=ME, to=[NADIA]), "Sent", "sent")
+    assert texts(world.ask("what did I write in mail?")) == ["See you."]
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("who takes part in the Kick-off?", {"Robin Vale", "Nadia Okoro"}),
+        ("who organized the Kick-off?", {"Nadia Okoro"}),
+        ("who is the organizer of the Kick-off?", {"Nadia Okoro"}),
+        ("where does the Kick-off take place?", {"Room 4"}),
+        ("where is the Kick-off?", {"Room 4"}),
+        ("when does the Kick-off take place?", {"2026-06-10T10:00:00Z"}),
+        ("when is the Kick-off?", {"2026-06-10T10:00:00Z"}),
+    ],
+)
+def test_a_meeting_is_asked_about(world: World, question: str, values: set[str]) -> None:
+    meeting = {
+        "uid": "k@example.com",
+        "method": "REQUEST",
+        "title": "Kick-off",
+        "start": "2026-06-10T10:00:00Z",
+        "end": "2026-06-10T11:00:00Z",
+        "location": "Room 4",
+        "organizer": NADIA,
+        "attendees": [ME],
+    }
+    world.show("box", mail("a", subject="Invitation: Kick-off", invitations=[meeting]))
+    assert set(world.ask(question, now="2026-06-10T10:30")["values"]) == values
+
+
+@pytest.mark.parametrize(
+    "question", ["who takes part in the Kick-off?", "when is the Kick-off?", "where is the Kick-off?"]
+)
+def test_a_meeting_is_asked_about_before_it_takes_place(world: World, question: str) -> None:
+    meeting = {
+        "uid": "k",
+        "title": "Kick-off",
+        "start": "2026-06-10T10:00:00Z",
+        "location": "Room 4",
+        "attendees": [TOM],
+    }
+    world.show("box", mail("a", subject="Invitation: Kick-off", invitations=[meeting]))
+    assert world.ask(question, now="2026-06-01")["values"] in (["Tom Brandt"], ["2026-06-10T10:00:00Z"], ["Room 4"])
