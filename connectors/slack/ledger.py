@@ -10,8 +10,9 @@ Keys of the cursor (times in microseconds):
     floor         from where on the channel is read (`since`); earlier messages are not asked for
     ranges        what is still to be read, newest first: [from, to) each. Absent when the channel is complete
     deep          pages read so far of a walk over everything; absent when none is going on
+    began         when it began, milliseconds
     calls         pages that the last such walk took
-    reconciled    when it ended, milliseconds
+    reconciled    when that began, milliseconds
     threads       when the replies of lively threads were last read again, milliseconds
     held          how many messages are known and not deleted
     settled       how many were after the last pass that ended: what the deletion breaker takes its share of

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ctxsync.connectors.slack.ledger import Ledger
     from ctxsync.connectors.slack.schedule import Plan
 
+_FAR = 365 * DAY  # microseconds after all that is known: the end of an open range, whatever this machine's clock says
 _VOLATILE = frozenset(
     ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "last_read", "is_starred")
 )
@@ -107,7 +108,7 @@ class Reading:
         """Read the next page of the newest range, which shrinks by it once all that it told is stored."""
         ledger, plan = self._ledger, self._plan
         low, to = ledger.ranges[0]
-        high = to or max(self._now, ledger.number("high") or 0) + DAY
+        high = to or max(self._now, ledger.number("high") or 0) + _FAR
         messages, more = self._history(low, high)
         times = {at for message in messages if (at := micros(message.get("ts"))) is not None and low <= at < high}
         if more and not times:
@@ -180,6 +181,8 @@ class Reading:
                     if reply is not None and reply in seen:
                         continue  # each page repeats the parent
                     seen.update(() if reply is None else (reply,))
+                    if reply == at and not told[1]:
+                        told = _thread_state(message)  # nobody asked history
                     if reply != at:
                         self._take(message, changes, thread=parent)
                     elif at not in self._listed:
@@ -195,6 +198,8 @@ class Reading:
             entry = ledger.get(at)
             if entry is not None:
                 ledger.put(at, with_thread(entry, *told))
+        elif known and seen:
+            pass  # an answer without the parent: whether that is there, history says
         elif known and known.digest:
             ledger.put(at, with_thread(known, "", 0))
             ledger.gone.add(at)
@@ -247,9 +252,7 @@ class Reading:
             # A tombstone, or what the settings leave out now: it goes behind the breaker, with all that is gone.
             ledger.gone.add(at)
             digest = before.digest
-        replies = message.get("reply_count")
-        replies = replies if isinstance(replies, int) else 0
-        latest = str(message.get("latest_reply") or "") if replies else ""
+        latest, replies = _thread_state(message)
         if not reply and ask and (latest, replies) != (before.latest, before.replies):
             ledger.due[stamp(at)] = (latest, replies)
         if digest or replies or known:
@@ -317,6 +320,13 @@ class Reading:
             ledger.drop(at)
         ledger.gone.discard(at)
         return [Unsighted(f"{plan.prefix}{stamp(at)}", plan.channel.id)]
+
+
+def _thread_state(message: Mapping[str, Any]) -> tuple[str, int]:
+    """Return what a message says of its thread: the latest reply, and how many there are."""
+    replies = message.get("reply_count")
+    replies = replies if isinstance(replies, int) else 0
+    return (str(message.get("latest_reply") or ""), replies) if replies else ("", 0)
 
 
 def _raw(message: Mapping[str, Any]) -> str:

@@ -64,6 +64,7 @@ def schedule(plan: Plan, ledger: Ledger) -> bool:
     if floor is None:
         ledger.set("floor", plan.since)
         ledger.set("deep", 0)
+        ledger.set("began", now)
         ledger.set("threads", now)
         ledger.ranges = [(plan.since, _OPEN)]
         return True
@@ -78,6 +79,7 @@ def schedule(plan: Plan, ledger: Ledger) -> bool:
         ledger.set("floor", plan.since)
     if deep:
         ledger.set("deep", 0)
+        ledger.set("began", now)
         ledger.ranges = [(min(plan.since, floor), _OPEN)]
     elif not ledger.ranges or ledger.ranges[0][1] != _OPEN:
         # While older ranges wait, only what is new goes before them: else they would never come to an end.
@@ -118,13 +120,14 @@ def bad_at(place: str) -> tuple[int | None, str]:
 
 
 def reconciled(plan: Plan, ledger: Ledger, pages: int) -> None:
-    """Note that all of history was read, in so many pages.
+    """Note that all of history was read, in so many pages, as of when that began: what it read first may be old by now.
 
     The first time is set back by a part of a day that is the channel's own: channels that were first read together
     are not all reconciled in one pass.
     """
     first = ledger.number("reconciled") is None
     apart = int(hashlib.sha256(plan.channel.id.encode()).hexdigest()[:8], 16) % DAY_MS if first else 0
-    ledger.set("deep", None)
+    ledger.set("reconciled", max(0, (ledger.number("began") or 0) - apart))
     ledger.set("calls", pages)
-    ledger.set("reconciled", max(0, plan.options.now - apart))
+    ledger.set("deep", None)
+    ledger.set("began", None)

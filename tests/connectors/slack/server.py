@@ -262,8 +262,8 @@ class Workspace:
             return {"ok": False, "error": "thread_not_found"}
         rows = self.replies(room.id, parent["ts"])
         limit, offset = min(int(arguments.get("limit", 1000)), self.page_cap), _offset(arguments)
-        page = [parent, *rows[offset : offset + limit - 1]] if limit > 1 else rows[offset : offset + 1]
-        offset += max(1, limit - 1)
+        page = [parent, *rows[offset : offset + limit - 1]]
+        offset += limit - 1
         more = offset < len(rows)
         answer = {"ok": True, "messages": [self._shown(room, m) for m in page], "has_more": more}
         return answer | ({"response_metadata": {"next_cursor": _cursor(offset)}} if more else {})
