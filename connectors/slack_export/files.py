@@ -112,26 +112,25 @@ def listing(path: Path, source: str) -> Listing:
             remedy=f"Copy or download it again, then run `ctxsync sync {source}`.",
         )
     found = Listing()
-    found.files[path.name] = _file(path, path.name)
+    found.files[path.name] = _file(path, path.name, path.stat())
     return found
 
 
-def _file(path: Path, name: str) -> File:
-    state = path.stat()
+def _file(path: Path, name: str, state: os.stat_result) -> File:
     return File(name, state.st_size, f"{state.st_size}:{state.st_mtime_ns}", lambda: path.open("rb"), path)
 
 
 def _folder(root: Path) -> Listing:
     found = Listing()
-    for path, name in _walk(root, "", 0):
-        if path.is_symlink():
+    for entry, name in _walk(str(root), "", 0):
+        if entry.is_symlink():
             found.refused[name] = "It is a link, and only files of the export itself are read."
         elif len(found.files) < _MAX_FILES:
-            found.files[name] = _file(path, name)
+            found.files[name] = _file(Path(entry.path), name, entry.stat())
     return found
 
 
-def _walk(folder: Path, prefix: str, depth: int) -> Iterator[tuple[Path, str]]:
+def _walk(folder: str, prefix: str, depth: int) -> Iterator[tuple[os.DirEntry[str], str]]:
     with os.scandir(folder) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     for entry in listed:
@@ -140,9 +139,9 @@ def _walk(folder: Path, prefix: str, depth: int) -> Iterator[tuple[Path, str]]:
         name = f"{prefix}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
             if depth < _MAX_DEPTH:
-                yield from _walk(Path(entry.path), f"{name}/", depth + 1)
+                yield from _walk(entry.path, f"{name}/", depth + 1)
         else:
-            yield Path(entry.path), name
+            yield entry, name
 
 
 def _zip(path: Path, source: str) -> Listing:

@@ -61,6 +61,8 @@ class Export:
     users: list[Any] = field(default_factory=list)
     channels: list[Any] = field(default_factory=list)
     team: str = ""
+    _likely: str = ""
+    _directories: dict[str, Directory] = field(default_factory=dict)
 
     def certain_team(self) -> str:
         """Return the workspace's id by its own record, else most users'; empty when neither is there.
@@ -76,16 +78,21 @@ class Export:
 
     def likely_team(self) -> str:
         """Return the workspace's id by most messages; else one made of the oldest channel's id, as good as any."""
+        if self._likely:
+            return self._likely
         first = (message for parts in self.parts.values() for part in parts[:1] for message in _peek(part))
         teams = (text_of(message, "team") for message in islice(first, _PEEKED) if isinstance(message, Mapping))
-        return _most(teams) or f"X{digest(min(self.parts, default=''))[:10].upper()}"
+        self._likely = _most(teams) or f"X{digest(min(self.parts, default=''))[:10].upper()}"
+        return self._likely
 
     def directory(self, team: str) -> Directory:
         """Return the people and channels of the workspace of that id.
 
         Its name is left out, though some archives tell it: all that show one workspace make one directory item.
         """
-        return Directory.of(team, self.users, self.channels)
+        if team not in self._directories:
+            self._directories[team] = Directory.of(team, self.users, self.channels)
+        return self._directories[team]
 
 
 def layout(listing: Listing, path: Path, source: str) -> Export:
