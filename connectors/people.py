@@ -35,12 +35,15 @@ _OFFICES = _words(
     """info marketing sales support abuse noc security hostmaster usenet news webmaster www uucp ftp admin administrator
     root office contact hello help helpdesk servicedesk service services customerservice customercare care billing
     invoice invoices accounting accounts orders jobs careers recruiting hr press media team feedback enquiries inquiries
-    privacy legal compliance reception welcome events community members membership subscriptions account"""
+    privacy legal compliance reception welcome events community members membership subscriptions account announce
+    announcements all everyone staff users dev devel"""
 )
 # Of a list `gardens`: gardens-request, gardens-owner, owner-gardens (RFC 2142 6, and what list servers do).
 _LIST_ENDS = _words("""request owner bounces join leave subscribe unsubscribe confirm""")
+# Lists themselves, as they are mostly called: gardens-announce.
+_LIST_NAMES = _words("""announce users devel discuss list commits""")
 # Servers of lists, by the first part of their name or all of it; hosts whose every address is a machine's.
-_LIST_HOSTS = _words("""lists list listserv mailman groups googlegroups""")
+_LIST_HOSTS = _words("""lists list listserv mailman groups googlegroups bugs""")
 _LIST_DOMAINS = _words("""groups.io vger.kernel.org freelists.org yahoogroups.com""")
 _MACHINE_DOMAINS = _words("""noreply.github.com reply.github.com incoming.gitlab.com""")
 _BOT = "[bot]"
@@ -76,7 +79,8 @@ def is_role(address: str) -> bool:
     local, _, domain = plain_address(address).partition("@")
     if domain in _LIST_DOMAINS or domain.partition(".")[0] in _LIST_HOSTS:
         return bool(local)
-    return _joined(local.partition("+")[0]) in _OFFICES
+    name = local.partition("+")[0]
+    return _joined(name) in _OFFICES or ("-" in name and name.rpartition("-")[2] in _LIST_NAMES)
 
 
 @lru_cache(maxsize=8192)

@@ -66,7 +66,8 @@ def mail(found: Found, episode: Episode) -> None:
         found.relation(sender, _AUTHORED, message, "authored")
     for person in mappings(stated.get("sender")):
         by = _someone(found, person)
-        if by is not None and by is not sender:
+        # For whom somebody sends it is known from the From line; a list's machine sends for everyone.
+        if by is not None and by.type == "Person" and by is not sender:
             found.relation(by, _TAKES_PART, message, "sent")
     if group is not None:
         found.relation(message, _PART_OF, group, "was sent to")

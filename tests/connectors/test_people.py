@@ -48,7 +48,17 @@ def test_an_office_is_no_person_though_a_hand_may_write_from_it(local: str) -> N
     assert not is_automatic(f"{local}@example.com")
 
 
-@pytest.mark.parametrize("address", ["gardens@lists.example.org", "gardens@googlegroups.com", "lkml@vger.kernel.org"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "gardens@lists.example.org",
+        "gardens@googlegroups.com",
+        "lkml@vger.kernel.org",
+        "gardens-devel@example.org",
+        "gardens-list@example.org",
+        "7@bugs.example.org",
+    ],
+)
 def test_what_a_server_of_lists_hosts_is_a_list(address: str) -> None:
     assert address_key(address) == f"address:{address}"
 
