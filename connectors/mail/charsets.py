@@ -8,6 +8,9 @@ from functools import lru_cache
 
 LOSSY = "decoded-lossy"
 DETECTION_SAMPLE = 16_384  # bytes; detection is slow, and a page of text shows its charset
+DETECTION_LEAST = 24  # bytes
+# EBCDIC and UTF-7 read any bytes at all, as nonsense.
+_NOT_IN_MAIL = "cp037 cp273 cp424 cp500 cp864 cp875 cp1026 cp1140 utf_7 utf_16 utf_16_be utf_16_le utf_32 utf_32_be utf_32_le".split()  # noqa: SIM905
 
 # Names seen in mail that no codec registers. GB2312 and the like are declared for text that needs their supersets.
 _ALIASES = {
@@ -41,13 +44,15 @@ _NUMBERED = re.compile(r"^(?:x-)?(?:cp|windows|win|ibm|dos)[-_ ]?(\d{3,5})", re.
 def decode(data: bytes, declared: str = "") -> tuple[str, bool]:
     """Return the text of `data` and whether something was lost. Never raises.
 
-    The declared charset, else UTF-8, else detection, else UTF-8 with replacement characters.
+    Blank lines at the end are cut. The declared charset, else UTF-8, else detection, else UTF-8 with replacement characters.
 
     Args:
         data: Bytes, after the transfer encoding was taken off.
         declared: The charset as the message names it, however wrong; empty when it names none.
     """
     name = codec_of(declared)
+    if not name.startswith(("utf-16", "utf-32")):
+        data = data.rstrip(b"\r\n")  # stores add and cut blank lines; no guess may hang on them
     if name:
         try:
             return _clean(data.decode(name)), False
@@ -113,13 +118,14 @@ def _mostly_utf8(data: bytes) -> bool:
 
 
 def _detected(data: bytes) -> str:
+    """Guess a charset by the text; a short one tells nothing, and is taken for Windows' Latin."""
     from charset_normalizer import from_bytes
 
-    sample = data[:DETECTION_SAMPLE].strip()  # an mbox has a blank line more, and the guess must not hang on it
-    best = from_bytes(sample, enable_fallback=False).best()
-    if best is None or (best.encoding.startswith(("utf_16", "utf_32")) and b"\0" not in sample):
-        return ""  # two bytes a character would have zeros in every line end
-    return best.encoding
+    sample = data.strip()[:DETECTION_SAMPLE]
+    if len(sample) < DETECTION_LEAST:
+        return "cp1252"
+    best = from_bytes(sample, enable_fallback=False, cp_exclusion=_NOT_IN_MAIL).best()
+    return "" if best is None else best.encoding
 
 
 def _clean(text: str) -> str:

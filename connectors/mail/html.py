@@ -56,7 +56,7 @@ _NONE = re.compile(r"(?:^|;)(?:display:none|mso-hide:all|opacity:0(?:\.0+)?(?=;|
 _FLAT = re.compile(r"(?:^|;)(?:max-)?(?:height|width):0(?:px|pt|em|%)?(?=;|!|$)")
 _AWAY = re.compile(r"(?:^|;)(?:text-indent|left|top):-\d{3,}")
 _SIZE = re.compile(r"(?:^|;)font(?:-size)?:([^;]*)")
-_NO_SIZE = re.compile(r"^(?:0|0?\.\d+|1)(?:\.0+)?(px|pt|%|em|rem)?(?:!important)?$")
+_NO_SIZE = re.compile(r"^(?:0(?:\.0+)?(?:px|pt|%|r?em|/.*)?|(?:0?\.\d+|1(?:\.0+)?)(?:px|pt))(?:!important)?$")
 _VISIBILITY = re.compile(r"(?:^|;)visibility:(hidden|collapse|visible)")
 _BLANK = re.compile(r"[ \t\n\r\f\v\u00a0\u2002-\u200a\u202f\u205f\u3000]+")
 _PADDING = re.compile(r"(?:[\u200b\u200c\u200d\u034f\ufeff\u00ad\u2060\u2007]\s*){4,}")  # pushes a preview's end out
@@ -214,7 +214,8 @@ class _Layout:
                 node = node.parent
         text = "".join(self.out)
         if self.rest >= 0:
-            self.quoted.append((self.rest, len(text)))
+            start = len(text) - len(text[self.rest :].lstrip())
+            self.quoted.append((start, len(text)))
         return Plain(text, [(start, end) for start, end in self.quoted if start < end])
 
     def _enter(self, node: LexborNode, tag: str, around: _Open) -> _Open | None:

@@ -21,7 +21,7 @@ _NAMED: Final = re.compile(
     rb"|content-transfer-encoding|in-reply-to|references|delivered-to|x-[!-9;-~]+)[ \t]*:",
     re.IGNORECASE,
 )
-_DELIMITER: Final = re.compile(r"^--([^\s-][^\r\n]{0,200}?|-[^\r\n]{0,200}?[^\s-])(?:--)?[ \t]*$", re.MULTILINE)
+_DELIMITER: Final = re.compile(rb"^--([^\s-][^\r\n]{0,200}?|-[^\r\n]{0,200}?[^\s-])(?:--)?[ \t]*$", re.MULTILINE)
 
 
 def is_broken(message: Message) -> bool:
@@ -59,10 +59,10 @@ def mended_header(plain: bytes) -> bytes:
     return b"\n".join(kept) + b"\n\n" + text + body
 
 
-def boundary_of(text: str) -> str:
-    """Return the boundary that the text of a multipart really uses: its first delimiter's, when it comes again."""
-    found = _DELIMITER.search(text)
+def boundary_of(data: bytes) -> bytes:
+    """Return the boundary that the content of a multipart really uses: its first delimiter's, when it comes again."""
+    found = _DELIMITER.search(data)
     if not found:
-        return ""
+        return b""
     name = found[1].rstrip()
-    return name if text.count(f"--{name}") > 1 else ""
+    return name if data.count(b"--" + name) > 1 else b""

@@ -190,12 +190,11 @@ def _sort(message: Message, parts: Parts, forms: list[Leaf] | None) -> None:
 
 def _cut_again(message: Message, kind: str) -> str:
     """Cut a multipart that came in one piece by the boundary that it really uses; else it is a text."""
-    payload = message.get_payload()
-    text = payload if isinstance(payload, str) else ""
-    boundary = boundary_of(text)
+    data = data_of(message)
+    boundary = boundary_of(data)
     if boundary:
-        head = f'Content-Type: {kind}; boundary="{boundary}"\n\n'
-        again = BytesParser(policy=_POLICY).parsebytes(f"{head}{text}".encode("utf-8", "surrogateescape"))
+        head = b'Content-Type: %s; boundary="%s"\n\n' % (kind.encode(), boundary)
+        again = BytesParser(policy=_POLICY).parsebytes(head + data)
         children = children_of(again)
         if any(not child.get_content_type().startswith("multipart/") or child.is_multipart() for child in children):
             kept: list[Message | str] = [*children]
@@ -206,7 +205,7 @@ def _cut_again(message: Message, kind: str) -> str:
 
 def children_of(message: Message) -> list[Message]:
     """Return the parts of a part; none where it has none."""
-    payload = message.get_payload()
+    payload = message.get_payload() if message.is_multipart() else None
     return [child for child in payload if not isinstance(child, str)] if isinstance(payload, list) else []
 
 
@@ -243,10 +242,7 @@ def data_of(message: Message) -> bytes:
         data = message.get_payload(decode=True)
     except (ValueError, LookupError, AssertionError):
         data = None
-    payload = message.get_payload()
-    if isinstance(data, bytes) and (data or not payload):
-        return data
-    return payload.encode("utf-8", "surrogateescape") if isinstance(payload, str) else b""
+    return data if isinstance(data, bytes) else b""
 
 
 def _parameter(message: Message, name: str, header: str = "content-type") -> str:
@@ -281,9 +277,10 @@ def body_digest(message: Message) -> str:
     hasher = hashlib.sha256()
     for kind, data in leaves(message):
         if kind.startswith(("text/", "message/")):
-            content = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip()
+            content = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             if b">From " in content:
                 content = _UNMUNGED.sub(b"", content)
+            content = content.rstrip()
         else:
             content = data
         hasher.update(b"%d:%s:" % (len(content), kind.encode("utf-8", "replace")))

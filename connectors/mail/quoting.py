@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.words import FIELDS, FROM_FIELDS, OPENS, PHONE, WROTE
@@ -33,6 +34,9 @@ _FIELD = re.compile(r"^[ \t]*[*]?([^\W\d_][\w -]{0,20}?)[ \t]?:[*]?(?:[ \t\u00a0
 _SIGNED = re.compile(r"^-----(BEGIN|END) PGP (SIGNED MESSAGE|SIGNATURE|MESSAGE|PUBLIC KEY BLOCK)-----[ \t]*$")
 _PATCH = re.compile(r"^(?:diff --git |Index: \S|---$|--- [^\s-].*$|=== modified )")
 _STAT = re.compile(r"^ \S.{0,200} \| +(?:\d+|Bin)")
+_PATCHED = ("diff ", "Index", "---", "=== ")
+_RULED = frozenset({"--", "__", "==", "**", "-~"})  # how rules begin
+_PHONED = frozenset("sgvdeiwSGVDEIW\u043e\u041e")  # how what phones add begins
 _LIST_FOOTER = re.compile(r"^[ \t]*(?:_{10,}|-{10,}|={10,}|-~-+~|--~--~)")
 
 
@@ -63,12 +67,12 @@ class _Lines:
     def __init__(self, text: str, known: Iterable[tuple[int, int]]) -> None:
         self.text = text
         self.lines = text.split("\n")
-        self.starts: list[int] = []
-        at = 0
-        for line in self.lines:
-            self.starts.append(at)
-            at += len(line) + 1
-        self.quoted = [bool(_QUOTED.match(line)) and not line.startswith(">From ") for line in self.lines]
+        self.bare = [line.strip() for line in self.lines]
+        self.starts = [0, *accumulate(len(line) + 1 for line in self.lines[:-1])]
+        self.quoted = [
+            (line[:1] == ">" or (">" in line[:5] and bool(_QUOTED.match(line)))) and line[:6] != ">From "
+            for line in self.lines
+        ]
         self.known = list(known)
         for start, end in self.known:
             first, last = self._line_at(start), self._line_at(max(end - 1, start))
@@ -78,7 +82,7 @@ class _Lines:
                 self.quoted[number] = True
         self.code = [False] * len(self.lines)
         self.end = len(self.lines)  # where the author's own text may still be
-        while self.end and not self.lines[self.end - 1].strip():
+        while self.end and not self.bare[self.end - 1]:
             self.end -= 1
 
     def _line_at(self, position: int) -> int:
@@ -98,8 +102,10 @@ class _Lines:
     def _wrapped(self) -> None:
         """Quote a short line between quoted ones when it is what a mailer wrapped off the line above."""
         for number in range(1, len(self.lines) - 1):
+            if self.quoted[number] or not self.quoted[number + 1]:
+                continue
             line = self.lines[number]
-            if not line or len(line) > _WRAPPED or self.quoted[number] or not self.quoted[number + 1]:
+            if not line or len(line) > _WRAPPED:
                 continue
             above = self.lines[number - 1]
             if (
@@ -111,6 +117,8 @@ class _Lines:
 
     def _signed(self) -> None:
         """Quote what PGP puts round a text, and its ciphertext."""
+        if "-----BEGIN PGP" not in self.text:
+            return
         until = ""
         for number, line in enumerate(self.lines):
             if until:
@@ -125,7 +133,7 @@ class _Lines:
 
     def _embedded_from(self) -> None:
         """Quote a line `From …` between quoted lines: its `>` was taken for an mbox's."""
-        for number in range(1, len(self.lines) - 1):
+        for number in range(1, len(self.lines) - 1) if "From " in self.text else ():
             if (
                 self.lines[number].startswith(("From ", ">From "))
                 and self.quoted[number - 1]
@@ -138,21 +146,21 @@ class _Lines:
         for number in range(1, len(self.lines)):
             if self.quoted[number] and not self.quoted[number - 1]:
                 last = number - 1
-                while last >= 0 and not self.lines[last].strip() and number - last < 3:
+                while last >= 0 and not self.bare[last] and number - last < 3:
                     last -= 1
-                if last >= 0 and not self.quoted[last] and self.lines[last].strip():
+                if last >= 0 and not self.quoted[last] and self.bare[last]:
                     self._attribute(last, number)
 
     def _attribute(self, last: int, until: int) -> None:
         for first in range(last, max(last - 3, -1), -1):
-            if not self.lines[first].strip() or self.quoted[first]:
+            if not self.bare[first] or self.quoted[first]:
                 return
-            said = " ".join(line.strip() for line in self.lines[first : last + 1])
+            said = " ".join(self.bare[first : last + 1])
             if len(said) > _LONGEST:
                 return
             if _is_attribution(said, opening=first != last) or (first == last and _is_open(said)):
                 begins = first
-                above = self.lines[first - 1].strip() if first else ""
+                above = self.bare[first - 1] if first else ""
                 # An attribution that was wrapped opens with its date or `On` on a line above.
                 if (
                     above
@@ -166,30 +174,27 @@ class _Lines:
                 return
 
     def _forwards(self) -> None:
-        """Quote all that follows an attribution, a rule or a block of header fields that opens another message."""
-        number = 0
-        while number < self.end:
-            line = self.lines[number]
-            if self.quoted[number] or not line.strip():
-                number += 1
-                continue
-            if (self._opens_forward(number) or self._opens_reply(number)) and not self._answers_below(number):
+        """Quote all that follows an attribution, a rule or a block of header fields that opens another message.
+
+        What is quoted further down is marked by itself, and the author's answers stand between: so it is looked for
+        below the last quoted line only.
+        """
+        below = next((number + 1 for number in range(self.end - 1, -1, -1) if self.quoted[number]), 0)
+        for number in range(below, self.end):
+            if self.bare[number] and (self._opens_forward(number) or self._opens_reply(number)):
                 self._quote(number, self.end)
                 return
-            number += 1
 
     def _opens_forward(self, number: int) -> bool:
         line = self.lines[number]
-        if _RULE.match(line):
-            below = next(
-                (each for each in range(number + 1, min(number + 4, self.end)) if self.lines[each].strip()), -1
-            )
+        if self.bare[number][:2] in _RULED and _RULE.match(line):
+            below = next((each for each in range(number + 1, min(number + 4, self.end)) if self.bare[each]), -1)
             if below >= 0 and self._header_block(below, 2):
                 return True
             return bool(_NAMED_RULE.match(line)) and _told_by_library([line])
         if ":" not in line:
             return False
-        above_is_free = number == 0 or not self.lines[number - 1].strip() or _RULE.match(self.lines[number - 1])
+        above_is_free = number == 0 or not self.bare[number - 1] or _RULE.match(self.lines[number - 1])
         if above_is_free and self._header_block(number, 3):
             return True
         return line.endswith(":") and len(line) < 60 and not WROTE.search(line) and _told_by_library([line])
@@ -214,24 +219,18 @@ class _Lines:
 
     def _opens_reply(self, number: int) -> bool:
         """Say whether an attribution stands here without `>` below it: then all below is quoted."""
-        line = self.lines[number].strip()
-        if not OPENS.match(line):
-            return False
         for last in range(number, min(number + 3, self.end)):
-            if not self.lines[last].strip():
+            if not self.bare[last]:
                 return False
-            if self.lines[last].rstrip().endswith((":", "\uff1a")):
-                said = " ".join(each.strip() for each in self.lines[number : last + 1])
+            if self.bare[last].endswith((":", "\uff1a")):
+                said = " ".join(self.bare[number : last + 1])
                 return (
                     len(said) <= _LONGEST
+                    and bool(OPENS.match(said))
                     and bool(_DATE.search(said))
                     and (bool(WROTE.search(said)) or _told_by_library(self.lines[number : last + 1]))
                 )
         return False
-
-    def _answers_below(self, number: int) -> bool:
-        """Say whether what is quoted below is marked by itself, so that the author's answers stand between."""
-        return any(self.quoted[number + 1 : self.end])
 
     def _signatures(self) -> None:
         for number in range(self.end):
@@ -243,15 +242,20 @@ class _Lines:
                 limit = MAX_SIGNATURE if line.endswith((" ", "\u00a0")) else MAX_SIGNATURE * 2 // 3
                 if stop - number <= limit:
                     self._quote(number, stop)
-            elif len(line) < 100 and PHONE.match(line.strip()):
+            elif len(line) < 100 and self.bare[number][:1] in _PHONED and PHONE.match(self.bare[number]):
                 self._quote(number, number + 1)
-            elif _LIST_FOOTER.match(line) and self.end - number <= 12 and _is_footer(self.lines[number : self.end]):
+            elif (
+                self.bare[number][:2] in _RULED
+                and _LIST_FOOTER.match(line)
+                and self.end - number <= 12
+                and _is_footer(self.lines[number : self.end])
+            ):
                 self._quote(number, self.end)
                 return
 
     def _patches(self) -> None:
         inside = False
-        for number in range(self.end):
+        for number in range(self.end) if self._may_have_patches() else ():
             if self.quoted[number]:
                 inside = False
                 continue
@@ -262,16 +266,24 @@ class _Lines:
                 inside = inside or any(each.startswith(("+++ ", "@@ ", "--- ", "index ", "=====")) for each in below)
             self.code[number] = inside
 
+    def _may_have_patches(self) -> bool:
+        return self.text.startswith(_PATCHED) or any(f"\n{opening}" in self.text for opening in _PATCHED)
+
     def _quote(self, first: int, end: int) -> None:
         self.quoted[first:end] = [True] * (end - first)
 
     def _spans(self, marks: Sequence[bool], more: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         """Return marked lines as character ranges, joined where only blank lines are between, with further ranges."""
         spans: list[tuple[int, int]] = [(start, end) for start, end in more if start < end]
+        if not spans and True not in marks:
+            return ()
+        before = -2
         for number, marked in enumerate(marks):
-            if marked and self.lines[number].strip():
-                start = self.starts[number]
-                spans.append((start, start + len(self.lines[number])))
+            if not marked or not self.bare[number]:
+                continue
+            end = self.starts[number] + len(self.lines[number])
+            spans.append((spans.pop()[0] if before == number - 1 else self.starts[number], end))
+            before = number
         joined: list[tuple[int, int]] = []
         for start, end in sorted(spans):
             if joined and (start <= joined[-1][1] or not self.text[joined[-1][1] : start].strip()):

@@ -1,0 +1,102 @@
+"""Invitations in mail: what they state, in UTC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.connectors.mail.letters import body, multipart, read
+
+CALENDAR = """BEGIN:VCALENDAR
+VERSION:2.0
+METHOD:REQUEST
+BEGIN:VTIMEZONE
+TZID:Garden Time
+BEGIN:STANDARD
+DTSTART:19700101T000000
+TZOFFSETFROM:+0200
+TZOFFSETTO:+0200
+END:STANDARD
+END:VTIMEZONE
+BEGIN:VEVENT
+UID:beans@example.com
+SEQUENCE:2
+SUMMARY:Bean harvest
+ ing
+{when}
+LOCATION:Plot 7\\, by the pond
+STATUS:CONFIRMED
+ORGANIZER;CN=Rosa Quint:mailto:Rosa@example.com
+ATTENDEE;CN="Vale, Robin";PARTSTAT=NEEDS-ACTION:MAILTO:robin@example.com
+ATTENDEE:mailto:noreply@example.com
+END:VEVENT
+END:VCALENDAR
+"""
+ZONED = "DTSTART;TZID=Garden Time:20260301T120000\nDTEND;TZID=Garden Time:20260301T140000"
+
+
+def invitations(when: str, *, header: str = "text/calendar; method=REQUEST; charset=utf-8") -> list[Any]:
+    raw = multipart("Content-Type: text/plain\n\nCome!", f"Content-Type: {header}\n\n{CALENDAR.format(when=when)}")
+    found = body(raw).attributes.get("invitations", [])
+    assert isinstance(found, list)
+    return found
+
+
+def test_an_invitation_states_its_event_with_times_in_utc() -> None:
+    (said,) = invitations(ZONED)
+    assert said == {
+        "uid": "beans@example.com",
+        "method": "REQUEST",
+        "sequence": 2,
+        "title": "Bean harvesting",
+        "start": "2026-03-01T10:00:00Z",
+        "end": "2026-03-01T12:00:00Z",
+        "all_day": False,
+        "location": "Plot 7, by the pond",
+        "status": "CONFIRMED",
+        "organizer": {"name": "Rosa Quint", "keys": ["email:rosa@example.com"]},
+        "attendees": [
+            {"name": "Vale, Robin", "keys": ["email:robin@example.com"]},
+            {"name": "", "keys": ["address:noreply@example.com"]},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("when", "start", "end", "all_day"),
+    [
+        ("DTSTART:20260301T100000Z\nDURATION:PT90M", "2026-03-01T10:00:00Z", "2026-03-01T11:30:00Z", False),
+        ("DTSTART;VALUE=DATE:20260301\nDTEND;VALUE=DATE:20260303", "2026-03-01", "2026-03-03", True),
+        ("DTSTART;TZID=Europe/Berlin:20260301T110000", "2026-03-01T10:00:00Z", "", False),
+        ("DTSTART:20260301T100000", "2026-03-01T10:00:00Z", "", False),
+        ("X-NOTHING:1", "", "", False),
+    ],
+)
+def test_times_come_in_every_form(when: str, start: str, end: str, all_day: bool) -> None:
+    (said,) = invitations(when)
+    assert (said["start"], said["end"], said["all_day"]) == (start, end, all_day)
+
+
+def test_a_recurrence_is_noted_and_not_unrolled() -> None:
+    (said,) = invitations(f"{ZONED}\nRRULE:FREQ=WEEKLY;COUNT=1000000")
+    assert said["recurrence"] == "FREQ=WEEKLY;COUNT=1000000"
+
+
+def test_an_attached_calendar_that_repeats_the_invitation_is_one_event() -> None:
+    text = CALENDAR.format(when=ZONED)
+    raw = multipart(
+        f"Content-Type: text/calendar; method=REQUEST\n\n{text}",
+        f"Content-Type: application/ics; name=invite.ics\nContent-Disposition: attachment\n\n{text}",
+    )
+    seen = body(raw).attributes
+    assert isinstance(seen["invitations"], list)
+    assert len(seen["invitations"]) == 1
+    assert [each["name"] for each in seen["attachments"]] == ["invite.ics"]  # type: ignore[union-attr,index,call-overload]
+
+
+@pytest.mark.parametrize("broken", ["BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:never", "nothing", "BEGIN:A\n" * 6_000])
+def test_a_broken_calendar_is_flagged_and_the_mail_is_read(broken: str) -> None:
+    item = read(multipart("Content-Type: text/plain\n\nCome!", f"Content-Type: text/calendar\n\n{broken}"))
+    assert item.sections[0].text == "Come!"
+    assert "invitations" not in item.sections[0].attributes or not item.flags
