@@ -6,7 +6,6 @@ the API did not show. It writes nothing, and unpacks nothing.
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +24,12 @@ from ctxsync.connectors.base import (
 from ctxsync.connectors.base import digest as digest_of
 from ctxsync.connectors.slack.choice import Choice
 from ctxsync.connectors.slack.directory import STREAM
+from ctxsync.connectors.slack.stamps import since
 from ctxsync.connectors.slack_export.files import listing
 from ctxsync.connectors.slack_export.layout import Export, layout
 from ctxsync.connectors.slack_export.ledger import Ledger
-from ctxsync.connectors.slack_export.passing import BATCH, Pass, Wanted
+from ctxsync.connectors.slack_export.passing import BATCH, Pass
+from ctxsync.connectors.slack_export.wanted import Wanted
 from ctxsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class SlackExportConnector:
         self._options = options
         self._batch = batch
         self._choice = Choice(name, settings)
-        self._wanted = Wanted(bots=settings.get("bots") is not False, since=_since(name, settings))
+        self._wanted = Wanted(bots=settings.get("bots") is not False, since=since(name, settings.get("since")))
         self._export: Export | None = None
 
     def discover(self) -> Iterator[Stream]:
@@ -140,18 +141,3 @@ class SlackExportConnector:
         if refused != export.refused:
             patch["refused"] = dict(export.refused) or None
         yield Batch(tuple(changes), patch, seen, 0 if "says" in patch else seen)
-
-
-def _since(name: str, settings: Mapping[str, Json]) -> int:
-    """Return the setting `since` as seconds UTC; 0 when there is none."""
-    value = settings.get("since") or ""
-    if isinstance(value, date):
-        value = value.isoformat()
-    try:
-        return (
-            int(datetime.combine(date.fromisoformat(str(value)), datetime.min.time(), UTC).timestamp()) if value else 0
-        )
-    except ValueError as error:
-        raise ConfigError(
-            f"`since` of the source {name} is no date: {value!r}.", remedy='Write it as `since = "2024-01-31"`.'
-        ) from error

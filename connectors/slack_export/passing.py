@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -27,6 +25,7 @@ from ctxsync.connectors.base import (
     breaker_trips,
 )
 from ctxsync.connectors.slack.message import message_item
+from ctxsync.connectors.slack.stamps import stamp
 from ctxsync.connectors.slack_export.coverage import Reading, lacking
 from ctxsync.errors import BadItem, SuspiciousDeletion
 
@@ -36,27 +35,9 @@ if TYPE_CHECKING:
     from ctxsync.connectors.slack.directory import Directory
     from ctxsync.connectors.slack_export.ledger import Ledger
     from ctxsync.connectors.slack_export.parts import Part
+    from ctxsync.connectors.slack_export.wanted import Wanted
 
 BATCH: Final = 500  # messages
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which messages are items.
-
-    Args:
-        bots: Those of bots and apps are.
-        since: Seconds UTC: earlier ones are not; 0 for no such limit.
-        channel: False when the channel as a whole is left out.
-    """
-
-    bots: bool = True
-    since: int = 0
-    channel: bool = True
-
-    def rules(self) -> str:
-        """Return what tells one choice from another."""
-        return f"bots={self.bots} since={self.since}"
 
 
 class Pass:
@@ -89,7 +70,6 @@ class Pass:
         self._directory, self._wanted, self._options, self._size = directory, wanted, options, size
         self._team = ledger.text("team") or directory.team  # what the ids that are sighted begin with
         self._renamed = self._team != directory.team
-        self._from = wanted.since * 1_000_000
         self._again = bool(ledger.text("rules")) and ledger.text("rules") != wanted.rules()
         self._again = self._again or self._renamed
         self._before = {name for name in ledger.files() if ledger.count(name)}
@@ -99,6 +79,8 @@ class Pass:
 
     def run(self) -> Iterator[Batch]:
         """Yield the batches; raises `SuspiciousDeletion` after the last one when the breaker trips."""
+        if not self._ledger.text("rules"):
+            self._ledger.put("rules", self._wanted.rules())
         if self._wanted.channel:
             for part in self._parts:
                 yield from self._part(part)
@@ -109,7 +91,8 @@ class Pass:
         if self._changes:
             yield self._batch()
         gone = self._gone()
-        known = max(len(gone), self._ledger.count() if self._ledger.settled() is None else self._settled())
+        settled = self._ledger.settled()
+        known = max(len(gone), self._ledger.count() if settled is None else settled)
         if breaker_trips(len(gone), known, self._options):
             yield self._batch()
             name = self._directory.channel_name(self._channel)
@@ -127,9 +110,6 @@ class Pass:
         self._ledger.put("settled", count)
         yield self._batch()
 
-    def _settled(self) -> int:
-        return self._ledger.settled() or 0
-
     def _part(self, part: Part) -> Iterator[Batch]:
         """Read a part unless it is as it was."""
         bad = self._ledger.bad(part.name)
@@ -140,7 +120,7 @@ class Pass:
         if not self._again and bad is None and self._ledger.stamp(part.name) == part.stamp:
             self._seen, self._same = self._seen + count, self._same + count
             return
-        if self._too_old(part):
+        if part.kind == "day" and part.name not in self._before and self._wanted.too_old(part.name):
             return
         reading = Reading(part.name, part.kind, part.stamp, self._ledger.known(part.name))
         nothing: list[str] = []
@@ -165,12 +145,6 @@ class Pass:
         else:
             self._ledger.put(f"f:{part.name}", part.stamp)
 
-    def _too_old(self, part: Part) -> bool:
-        """Say whether nothing of a day is late enough to be read, and nothing was before; days may be of any zone."""
-        if not self._wanted.since or part.kind != "day" or part.name in self._before:
-            return False
-        return part.name < (datetime.fromtimestamp(self._wanted.since, UTC) - timedelta(days=1)).strftime("%Y-%m-%d")
-
     def _message(self, message: object, reading: Reading, nothing: list[str]) -> None:
         """Take up one message: each once a part, the first time it is met."""
         if not isinstance(message, dict):
@@ -190,7 +164,7 @@ class Pass:
         time = int(id_[id_.rindex("/") + 1 : -7] + id_[-6:])  # as its id ends
         if time in reading.present or time in reading.left_out:
             return
-        if time < self._from or ("automated" in attributes and not self._wanted.bots):
+        if time < self._wanted.since or ("automated" in attributes and not self._wanted.bots):
             reading.left_out.add(time)
             return
         reading.present.add(time)
@@ -265,18 +239,23 @@ class Pass:
             self._seen += 1
             reading.known.drop(time)
             if self._observed >= self._size:
-                self._ledger.keep(reading.name, reading.known)
+                self._keep()
                 yield self._batch()
+        self._keep()
         # Stamped last: a pass that is cut short reads them again.
         for reading in self._lacking:
-            self._ledger.keep(reading.name, reading.known)
             self._ledger.put(f"f:{reading.name}", reading.stamp or None)
 
+    def _keep(self) -> None:
+        for reading in self._lacking:
+            self._ledger.keep(reading.name, reading.known)
+
     def _id(self, time: int) -> str:
-        seconds, fraction = divmod(time, 1_000_000)
-        return f"slack:{self._team}/{self._channel}/{seconds}.{fraction:06d}"
+        return f"slack:{self._team}/{self._channel}/{stamp(time)}"
 
     def _batch(self) -> Batch:
+        if self._observed:
+            self._ledger.put("team", self._team)
         batch = Batch(tuple(self._changes), self._ledger.take(), self._seen, self._same)
         self._changes = []
         self._observed = self._seen = self._same = 0

@@ -210,5 +210,5 @@ def test_since_leaves_out_what_is_older_and_does_not_parse_it(source: Source, mo
     assert len(source.says()) == 4
     source.settings["since"] = THIRD
     assert len(source.says(allow_deletes=True)) == 3
-    with pytest.raises(ConfigError, match=r'`since` .* "2024-01-31"'):
+    with pytest.raises(ConfigError, match=r'"since" .* "2024-01-31"'):
         SlackExportConnector("work", {"path": "/x", "since": "soon"}, Options())

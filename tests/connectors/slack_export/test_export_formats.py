@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ctxsync.connectors.base import Observed, Sighted, item_fingerprint
+from ctxsync.connectors.base import Observed, Options, Sighted, Stream, item_fingerprint
 from ctxsync.connectors.slack.directory import Directory
 from ctxsync.connectors.slack.message import message_item
+from ctxsync.connectors.slack_export import SlackExportConnector
 from ctxsync.errors import Unavailable
-from tests.connectors.slack_export.conftest import CHANNELS, USERS, Source, message, official
+from tests.connectors.slack_export.conftest import CHANNELS, NOW, USERS, Source, message, official
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -238,3 +239,16 @@ def test_the_workspaces_id_is_what_is_configured_else_recorded_else_likely(sourc
     assert says.count("observed Message 1 of 2023-11-15") == 2
     assert [one for one in says if one.endswith(" renamed")]
     assert source.says() == []
+
+
+def test_a_guessed_workspace_stays_though_its_first_pass_was_cut_short(source: Source) -> None:
+    bare = [
+        {key: value for key, value in message("2023-11-15", number).items() if key != "team"} for number in range(5)
+    ]
+    source.folder({"C1GARDEN/2023-11-15.json": bare})
+    connector = SlackExportConnector("work", {"path": str(source.path)}, Options(now=NOW), batch=2)
+    first = next(iter(connector.read(Stream("work", "C1GARDEN"), None)))
+    source.cursors["C1GARDEN"] = dict(first.cursor)
+    (before,) = {change.item.id.split("/")[0] for change in first.changes if isinstance(change, Observed)}
+    source.put("A0EARLIER/2023-11-15.json", bare)
+    assert {item.id.split("/")[0] for item in source.items() if "/C1GARDEN/" in item.id} == {before}
