@@ -21,6 +21,9 @@ INVITING = """
 SELECT DISTINCT e.episode FROM node AS n JOIN mention AS m ON m.node = n.id JOIN episode AS e ON e.id = m.episode
 WHERE n.node = ? AND m.until IS NULL
 """
+SPEAKS = """
+SELECT 1 FROM evidence WHERE episode = :episode AND active AND relation <> 'references' AND :node IN (head, tail) LIMIT 1
+"""
 
 Rank = tuple[int, bool, int, int, str]
 
@@ -49,20 +52,30 @@ class Invitations:
         return frozenset(node for node, *_ in plan.invites if self._speaker(node) != episode.text)
 
     def change(self, episode: Episode, plan: Plan, *, counts: bool) -> list[Episode]:
-        """Take an episode's invitations in, or out; return the other episodes that speak no longer, or from now on."""
-        changed: dict[str, None] = {}
+        """Take an episode's invitations in, or out; return the other episodes that speak no longer, or from now on.
+
+        What is in the graph tells who spoke: the ranks of before are not kept, and trust may have changed since.
+        """
+        changed: dict[str, Episode] = {}
         for node, sequence, by_organizer in plan.invites:
             ranks = self._of(node)
-            before = self._speaker(node)
             if counts:
                 ranks[episode.text] = self._rank(episode, sequence, by_organizer=by_organizer)
             else:
                 ranks.pop(episode.text, None)
-            after = self._speaker(node)
-            if before != after:
-                changed.update(dict.fromkeys((before, after)))
-        found = (self.memory.find_episode(text) for text in changed if text and text != episode.text)
-        return [other for other in found if other is not None]
+            if ranks.keys() <= {episode.text}:
+                continue
+            self.memory.flush()
+            speaker = self._speaker(node)
+            for text in sorted(ranks.keys() - {episode.text}):
+                other = self.memory.find_episode(text)
+                if other is not None and (text == speaker) != self._speaks(other, node):
+                    changed[text] = other
+        return list(changed.values())
+
+    def _speaks(self, episode: Episode, node: str) -> bool:
+        id_ = self.memory.node(node).id
+        return bool(query(self.memory.db, SPEAKS, {"episode": episode.id, "node": id_}))
 
     def _rank(self, episode: Episode, sequence: int, *, by_organizer: bool) -> Rank:
         return self._trust(episode), by_organizer, sequence, episode.occurred_at, episode.text
