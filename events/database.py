@@ -21,7 +21,10 @@ APPLICATION_ID: Final = 0x63747873
 """`ctxs`: tells the log from any other SQLite file."""
 BUSY_TIMEOUT_MS: Final = 10_000
 """Commits take milliseconds; whole runs are kept apart by `ctxsync.events.lock`."""
-WRITING: Final = "PRAGMA synchronous = FULL; PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 4000"
+WRITING: Final = (
+    "PRAGMA synchronous = FULL; PRAGMA recursive_triggers = ON; PRAGMA cache_size = -8000; "
+    "PRAGMA wal_autocheckpoint = 4000"
+)
 """Durable commits. 8 MB of pages and a WAL of 16 MB: subjects are random, so a first sync touches the whole of `state`
 again and again; with SQLite's 2 and 4 MB the same pages were read and checkpointed over and over."""
 

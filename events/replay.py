@@ -31,10 +31,12 @@ SELECT position, source, subject FROM event
 WHERE position IN (SELECT value FROM json_each(?)) AND subject IS NOT NULL
     AND type NOT IN ('erasure.requested', 'subject.erased')
 """
+ALLOW: Final = "INSERT INTO erasing SELECT value FROM json_each(?)"
 NULL_CONTENT: Final = """
 UPDATE event SET subject = NULL, fingerprint = NULL, payload = NULL, salt = NULL
-WHERE position IN (SELECT value FROM json_each(?))
+WHERE position IN (SELECT position FROM erasing)
 """
+FORBID: Final = "DELETE FROM erasing"
 SELECT_OF_SUBJECTS: Final = """
 SELECT * FROM event WHERE subject IN (SELECT value FROM json_each(?)) ORDER BY position
 """
@@ -122,7 +124,9 @@ def null_content(db: apsw.Connection, positions: Iterable[int], versions: Versio
     found: list[tuple[int, str, str]] = list(db.execute(SELECT_ERASABLE, (canonical(sorted(positions)),)))
     if not found:
         return
-    db.execute(NULL_CONTENT, (canonical([position for position, _, _ in found]),))
+    db.execute(ALLOW, (canonical([position for position, _, _ in found]),))
+    db.execute(NULL_CONTENT)
+    db.execute(FORBID)
     pairs = sorted({(source, subject) for _, source, subject in found})
     db.executemany(REMOVE_STATE, [(subject, source) for source, subject in pairs])
     touched = set(pairs)
