@@ -244,7 +244,7 @@ def test_every_change_is_an_event_that_the_models_accept_unchanged(world: World)
     assert len(events) == len(found)
     for event in events:
         text = payload_json(event.payload)
-        text.encode()  # no lone surrogate
+        text.decode()  # no lone surrogate
         assert payload_json(PAYLOADS[event.payload.type].model_validate_json(text)) == text
         assert event.subject
         assert 0 <= event.occurred_at <= NOW

@@ -75,15 +75,20 @@ def test_a_reply_to_an_old_thread_is_found_by_the_reconcile(workspace: Workspace
 
 
 def test_a_lively_old_thread_is_read_again_within_the_hour(workspace: Workspace, reader: Reader) -> None:
-    parent = workspace.post("C01", at=NOW - 300 * DAY)
-    first = workspace.post("C01", thread_ts=parent)
-    reader.read()
-    answer = workspace.post("C01", "more of it", thread_ts=parent)
-    workspace.edit("C01", first, "an edited reply")
+    workspace.room("C02", "random")
+    parent = workspace.post("C02", at=NOW - 300 * DAY)
+    first = workspace.post("C02", thread_ts=parent)
+    workspace.post("C02")
+    reader.read("C02")
+    answer = workspace.post("C02", "more of it", thread_ts=parent)
+    workspace.edit("C02", first, "an edited reply")
+    assert reader.read("C02") == []
     reader.now += HOUR
-    reader.read()
-    assert reader.text(answer) == "more of it"
-    assert reader.text(first) == "an edited reply"
+    workspace.calls.clear()
+    reader.read("C02")
+    assert workspace.count("conversations.history") == 1  # no reconcile yet
+    assert reader.text(answer, "C02") == "more of it"
+    assert reader.text(first, "C02") == "an edited reply"
 
 
 # Slack 2
@@ -278,6 +283,18 @@ def test_a_reply_that_was_sent_to_the_channel_as_well_is_one_message(workspace: 
     workspace.delete("C01", both)
     reader.read()
     assert reader.held() == [parent, only]
+
+
+def test_a_reply_that_is_taken_out_of_the_channel_stays_in_its_thread(workspace: Workspace, reader: Reader) -> None:
+    parent = workspace.post("C01")
+    both = workspace.post("C01", "to all", thread_ts=parent, broadcast=True)
+    reader.read()
+    del workspace.rooms["C01"].messages[both]["subtype"]
+    reader.read()
+    assert reader.held() == [parent, both]
+    workspace.calls.clear()
+    assert reader.read() == []
+    assert workspace.count("conversations.replies") == 0
 
 
 # Slack 10
