@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Final
 
+from ctxsync.connectors.slack.directory import readable
 from ctxsync.errors import BadItem, Unavailable
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def listing(path: Path, source: str) -> Listing:
             remedy=f"Copy or download it again, then run `ctxsync sync {source}`.",
         )
     found = Listing()
-    found.files[path.name] = _file(path, path.name, path.stat())
+    name = readable(path.name)
+    found.files[name] = _file(path, name, path.stat())
     return found
 
 
@@ -130,13 +132,17 @@ def _folder(root: Path) -> Listing:
     return found
 
 
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") and name.strip(".") != ""
+
+
 def _walk(folder: str, prefix: str, depth: int) -> Iterator[tuple[os.DirEntry[str], str]]:
     with os.scandir(folder) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     for entry in listed:
-        if entry.name.startswith(".") or entry.name in _NOT_LOOKED_INTO:
+        if _is_hidden(entry.name) or entry.name in _NOT_LOOKED_INTO:
             continue
-        name = f"{prefix}{entry.name}"
+        name = f"{prefix}{readable(entry.name)}"  # bytes that are no text have no place in an event
         if entry.is_dir(follow_symlinks=False):
             if depth < _MAX_DEPTH:
                 yield from _walk(entry.path, f"{name}/", depth + 1)
@@ -154,7 +160,8 @@ def _zip(path: Path, source: str) -> Listing:
         ) from error
     found = Listing(archive=archive)
     for info in archive.infolist()[:_MAX_FILES]:
-        if info.is_dir() or any(part in _NOT_LOOKED_INTO for part in info.filename.split("/")):
+        parts = info.filename.split("/")
+        if info.is_dir() or any(part in _NOT_LOOKED_INTO or _is_hidden(part) for part in parts):
             continue
         if info.flag_bits & _ENCRYPTED:
             raise Unavailable(

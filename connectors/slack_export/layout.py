@@ -121,7 +121,8 @@ def layout(listing: Listing, path: Path, source: str) -> Export:
             _top(found, file)
     for channel, by_name in days.items():
         found.parts.setdefault(channel, []).extend(part for _, part in sorted(by_name.items()))
-    found.parts = dict(sorted(found.parts.items()))
+    # A channel's id is the name of a stream: it takes nobody else's.
+    found.parts = {channel: parts for channel, parts in sorted(found.parts.items()) if not channel.startswith(".")}
     return found
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxsync.changes import to_events
 from ctxsync.connectors.base import Options, Quarantined, Released
 from ctxsync.connectors.slack_export import SlackExportConnector, files
 from ctxsync.errors import ConfigError, Unavailable
-from tests.connectors.slack_export.conftest import Source, as_bytes, message, official
+from tests.connectors.slack_export.conftest import NOW, Source, as_bytes, message, official
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,6 +138,26 @@ def test_json_that_only_a_lenient_reader_takes_is_read(source: Source) -> None:
     text = b'\xef\xbb\xbf[{"type": "message", "user": "U1ROBIN", "ts": "1700006401.000001", "text": "a\x01\\ud800\xff", "x": NaN}]'
     source.folder({**GOOD, f"garden/{DAY}.json": text})
     assert source.items()[0].sections[0].text == "a\x01��"
+
+
+def test_a_folder_whose_name_is_no_text_is_read_and_named(source: Source) -> None:
+    source.folder(GOOD)
+    folder = os.path.join(os.fsencode(source.path), b"caf\xe9")  # noqa: PTH118  # pathlib takes no bytes
+    os.mkdir(folder)  # noqa: PTH102
+    for name, data in ((b"2023-11-15.json", as_bytes([message(DAY, 1)])), (b"2023-11-16.json", b"broken")):
+        with open(os.path.join(folder, name), "wb") as file:  # noqa: PTH118, PTH123
+            file.write(data)
+    changes = source.read()
+    assert list(to_events("work", changes, NOW))
+    assert "caf�/2023-11-16.json" in {one.place for one in changes if isinstance(one, Quarantined)}
+
+
+def test_a_channel_cannot_call_itself_the_directory(source: Source) -> None:
+    files = {**GOOD, ".directory/2023-11-15.json": [message(DAY, 1, text="planted")]}
+    files["channels.json"] = [{"id": ".directory", "name": "garden"}]
+    source.zip(files)
+    assert "planted" not in repr(source.read())
+    assert set(source.cursors) == {".directory"}
 
 
 def put_member(path: Path, info: zipfile.ZipInfo | str, data: bytes, **more: Any) -> None:
