@@ -21,6 +21,7 @@ NAMES: Final = (
     "notes_scan",
     "unchanged",
     "git_history",
+    "imap",
     "slack_export",
     "extraction",
     "rebuild",

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import statistics
+import sys
 import tempfile
 import time
 from base64 import encodebytes
@@ -24,7 +26,7 @@ from ctxsync.connectors.imap.connector import BATCH
 from ctxsync.connectors.imap.fetching import CHUNK_BYTES
 from ctxsync.events.store import EventStore
 from ctxsync.sync import SourceReport, SyncRequest, options_for, read_source
-from tests.connectors.imap.dovecot import PASSWORD, Dovecot, serving
+from tests.connectors.imap.dovecot import DOVECOT, NEEDS, PASSWORD, Dovecot, serving
 from tests.connectors.imap.wire import traced
 
 if TYPE_CHECKING:
@@ -38,9 +40,28 @@ REPEATS = 3
 def messages(number: int) -> Iterator[bytes]:
     """Yield messages of 1 to 20 kB, most of them small, as people and lists write them."""
     chance = random.Random(1)
-    words = (
-        ["the", "report", "was", "late", "because", "two", "pumps", "failed", "and", "nobody", "had", "read", "the", "manual", "that", "Maya", "left", "on", "the", "desk"]
-    )
+    words = [
+        "the",
+        "report",
+        "was",
+        "late",
+        "because",
+        "two",
+        "pumps",
+        "failed",
+        "and",
+        "nobody",
+        "had",
+        "read",
+        "the",
+        "manual",
+        "that",
+        "Maya",
+        "left",
+        "on",
+        "the",
+        "desk",
+    ]
 
     def lines(count: int, mark: str = "") -> str:
         return "\n".join(mark + " ".join(chance.choices(words, k=12)) for _ in range(count)) + "\n"
@@ -82,8 +103,6 @@ def deliver(server: Dovecot, user: str, number: int) -> int:
                 (path / "cur" / f"{1_700_000_000 + at}.M{at}P1.example:2,S").write_bytes(message)
                 size += len(message) + message.count(b"\n")
     if os.geteuid() == 0:
-        import shutil
-
         owner = (server.folder / "mail").stat()
         for path in [server.maildir(user), *server.maildir(user).rglob("*")]:
             shutil.chown(path, owner.st_uid, owner.st_gid)
@@ -132,6 +151,9 @@ def into(store: EventStore, port: int, user: str) -> SourceReport:
 
 
 def rows(number: int = MESSAGES) -> list[Row]:
+    if DOVECOT is None:
+        sys.stderr.write(f"{NEEDS}\n")
+        return []
     os.environ["IMAP_BENCH"] = PASSWORD
     with serving() as server, tempfile.TemporaryDirectory() as folder:
         user = server.user()
