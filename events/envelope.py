@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import orjson
 
 if TYPE_CHECKING:
-
     from ctxsync.events.model import Payload
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None

@@ -52,7 +52,9 @@ class Chain:
         if not record.erased:
             if record.subject is None or record.fingerprint is None or record.payload is None or record.salt is None:
                 return "a part of its content is missing"
-            if record.digest != content_digest(record.salt, record.subject, record.fingerprint, record.payload.encode()):
+            if record.digest != content_digest(
+                record.salt, record.subject, record.fingerprint, record.payload.encode()
+            ):
                 return "its content was changed"
         if record.hash != chain_hash(record.prev_hash, record.digest, record.envelope):
             return "its envelope was changed"

@@ -18,7 +18,7 @@ from ctxsync.events.envelope import EARLIEST, LATEST, uuid7s
 from ctxsync.events.erasure import erase
 from ctxsync.events.jsonl import export_log, from_line, import_log, to_line
 from ctxsync.events.recovery import cut
-from ctxsync.events.replay import records, derive
+from ctxsync.events.replay import derive, records
 from ctxsync.events.store import EventStore, NewEvent
 from ctxsync.events.upcast import KNOWN
 
