@@ -126,7 +126,10 @@ def trailers(message: str) -> dict[str, Json]:
     """Return `co_authors`, `fixes` (issues it closes), `refs` (issues it only mentions) and `reverts`, in order."""
     co_authors: list[Json] = []
     if "uthored-" in message or "UTHORED-" in message:
-        co_authors = [_as_json(person(name, email)) for name, email in dict.fromkeys(_CO_AUTHOR.findall(message))]
+        # The expression looks at every character, and trailers come last. (lower() moves what is not ASCII.)
+        first = message.lower().find("co-authored-by:") if message.isascii() else 0
+        found = dict.fromkeys(_CO_AUTHOR.findall(message, first)) if first >= 0 else {}
+        co_authors = [_as_json(person(name, email)) for name, email in found]
     fixes, refs = _issues(message) if "#" in message else ({}, {})
     reverts = dict.fromkeys(_REVERTS.findall(message)) if "reverts commit" in message else {}
     return {"co_authors": co_authors, "fixes": list(fixes), "refs": list(refs), "reverts": list(reverts)}
