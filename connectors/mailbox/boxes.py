@@ -1,7 +1,7 @@
 """The mbox files of a pass: what was appended is read, what was rewritten is read again and matched by content.
 
-An mbox that only grew keeps its chunks; that its old part is the same is told by the bytes at each chunk's end. Any
-other change is a reading of the whole file: messages whose bytes are known are not parsed again, chunks whose
+An mbox that only grew keeps its chunks; that its old part is the same is told by the bytes at each chunk's end, so what
+was overwritten at the same length while the file grew shows at the next change without growth only. Any other change is a reading of the whole file: messages whose bytes are known are not parsed again, chunks whose
 messages are the same stay, and what no chunk holds any more is gone.
 """
 

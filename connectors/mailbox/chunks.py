@@ -80,4 +80,7 @@ def name_between(before: Name, after: Name | None) -> Name:
     if after is None:
         return (before[0] + 1,)
     beside = (*before[:-1], before[-1] + 1)
-    return beside if beside < after else (*before, 1)
+    if beside < after:
+        return beside
+    within = after[: len(before)] == before  # `5` and `5.1`: then `5.0`
+    return (*before, after[len(before)] - 1 if within else 1)

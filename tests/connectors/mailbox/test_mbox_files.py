@@ -1,0 +1,276 @@
+"""mbox files as programs write them: where messages begin and end, and what changes from one reading to the next."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctxsync.connectors.mailbox import boxes
+from ctxsync.connectors.mailbox.mbox import cut
+from ctxsync.errors import SuspiciousDeletion
+from tests.connectors.mailbox.conftest import mbox
+from tests.connectors.mailbox.worlds import deep, message, munged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.connectors.mailbox.conftest import Desk
+
+LINE = b"From rosa@example.com Mon Mar  3 10:00:00 2025\n"
+# Of lengths that do not add up to each other's: an mbox that grew is told by where its old messages end.
+PLAIN = [message(number, body=f"Words {number}." + "x" * (37 * number**3 % 1009)) for number in range(12)]
+
+
+def pieces(data: bytes, most: int = 1_000_000) -> list[bytes]:
+    return [each.data for each in cut(io.BytesIO(data), 0, most)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from([b"From me to you", b">From", b">>From x", b"", b"x: y", b"From ", b"Words"]), max_size=8
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from([b"\n", b"\r\n"]),
+)
+def test_what_goes_munged_into_an_mbox_comes_out_as_it_was(bodies: list[list[bytes]], ends: bytes) -> None:
+    messages = [b"Subject: s\n\n" + b"\n".join(lines) + b"\n" for lines in bodies]
+    data = b"".join(LINE + munged(each) + b"\n" for each in messages)
+    assert [each.replace(b"\r\n", b"\n") for each in pieces(data.replace(b"\n", ends))] == [
+        each + b"\n" for each in messages
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"From - Mon Mar  3 10:00:00 2025",
+        b"From 1234@xxx Mon Mar 03 10:00:00 +0000 2025",
+        b"From MAILER-DAEMON",
+        b"From ",
+    ],
+)
+def test_a_message_begins_with_whatever_programs_write_after_from(line: bytes) -> None:
+    data = b"".join(line + b"\n" + each + b"\n" for each in PLAIN[:3])
+    assert [each.rstrip() for each in pieces(data)] == [each.rstrip() for each in PLAIN[:3]]
+
+
+def test_lines_with_from_that_nobody_munged_stay_in_their_text() -> None:
+    words = b"Subject: s\n\nFrom here on.\n\nFrom there, too\nnote: this is no field of a header\n\nFrom\n"
+    assert pieces(LINE + words + b"\n" + LINE + words) == [words + b"\n", words]
+
+
+def test_a_content_length_that_ends_where_a_message_begins_is_believed() -> None:
+    body = b"x\n\n" + LINE + b"Subject: inside\n\ny\n"
+    data = LINE + b"Content-Length: %d\nSubject: out\n\n" % len(body) + body + b"\n" + LINE + PLAIN[0]
+    assert len(pieces(data)) == 2
+    assert len(pieces(data.replace(b"Content-Length: ", b"Content-Length: 9"))) == 3
+
+
+def test_messages_without_blank_lines_between_are_told_apart() -> None:
+    assert len(pieces(b"".join(LINE + each for each in PLAIN[:3]))) == 3
+
+
+def test_the_date_of_the_from_line_is_when_a_message_without_date_came(desk: Desk) -> None:
+    desk.put("a.mbox", mbox([PLAIN[0].replace(b"Date: Mon, 3 Mar 2025 10:00:00 +0000\n", b"")]))
+    (observed, _) = desk.changes()
+    assert observed.item.sections[0].occurred_at == 1_740_996_000_000
+
+
+def test_an_unchanged_mbox_is_not_read_and_an_appended_one_from_its_last_message_on(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+
+    def spy(file: io.BufferedReader, at: int, most: int) -> object:
+        started.append(at)
+        return cut(file, at, most)
+
+    monkeypatch.setattr(boxes, "cut", spy)
+    desk.put("a.mbox", mbox(PLAIN[:10]))
+    assert len(desk.read()) == 20
+    assert desk.read() == []
+    assert started == [0]
+    desk.put("a.mbox", mbox(PLAIN))
+    assert desk.read() == [
+        (what, f"Message {number}", "a.mbox") for number in (10, 11) for what in ("observed", "sighted")
+    ]
+    assert started == [0, len(mbox(PLAIN[:9]))]
+
+
+def test_a_compacted_mbox_doubles_nothing_and_what_was_taken_out_is_gone(desk: Desk) -> None:
+    desk.put("a.mbox", mbox(PLAIN))
+    desk.read()
+    desk.put("a.mbox", mbox([*PLAIN[:2], *PLAIN[4:7], *PLAIN[8:]]))
+    assert desk.read() == [("unsighted", f"Message {number}", "a.mbox", "deleted") for number in (2, 3, 7)]
+    assert desk.read() == []
+
+
+def test_a_reordered_mbox_says_nothing(desk: Desk) -> None:
+    desk.put("a.mbox", mbox(PLAIN))
+    desk.read()
+    for order in ([*PLAIN[6:], *PLAIN[:6]], PLAIN[::-1], PLAIN):
+        desk.put("a.mbox", mbox(order))
+        assert desk.read() == []
+    assert desk.read() == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 11), max_size=14), st.integers(0, 6), st.booleans()), min_size=1, max_size=5
+    )
+)
+def test_any_row_of_rewritings_some_of_them_interrupted_leaves_what_the_last_one_holds(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[list[int], int, bool]]
+) -> None:
+    from tests.connectors.mailbox.conftest import Desk
+
+    desk = Desk(tmp_path_factory.mktemp("any"))
+    held: set[str] = set()
+    content = b""
+    for row, batches, grows in rows:
+        new = mbox([PLAIN[number] for number in row])
+        content = content + new if grows else new
+        desk.put("a.mbox", content)
+        for most in (batches, None):
+            for change in desk.read(allow_deletes=True, most=most):
+                if change[0] == "sighted":
+                    assert change[1] not in held
+                    held.add(change[1])
+                elif change[0] == "unsighted":
+                    held.remove(change[1])
+        assert held == {f"Message {number}" for number in range(12) if PLAIN[number] in content}
+        assert desk.read() == []
+        assert not [key for key in desk.cursor if key.startswith("z/")]
+
+
+def test_copies_in_one_mbox_are_one_item_that_goes_with_the_last(desk: Desk) -> None:
+    desk.put("a.mbox", mbox([PLAIN[0], PLAIN[1], PLAIN[0], PLAIN[0]]))
+    assert [change[:2] for change in desk.read()] == [
+        (what, f"Message {number}") for number in (0, 1) for what in ("observed", "sighted")
+    ]
+    desk.put("a.mbox", mbox([PLAIN[1], PLAIN[0]]))
+    assert desk.read() == []
+    desk.put("a.mbox", mbox([PLAIN[1]]))
+    assert desk.read() == [("unsighted", "Message 0", "a.mbox", "deleted")]
+
+
+def test_the_same_message_id_with_other_words_is_another_item(desk: Desk) -> None:
+    desk.put("a.mbox", mbox([message(1, body="One."), message(1, body="Two.")]))
+    found = desk.changes()
+    assert len({change.item.id for change in found[::2]}) == 2
+
+
+def test_messages_without_a_message_id_are_told_by_what_they_say(desk: Desk) -> None:
+    desk.put("a.mbox", mbox([message(1, body=body, message_id="") for body in ("One.", "Two.", "One.")]))
+    assert [change[0] for change in desk.read()] == ["observed", "sighted"] * 2
+
+
+def test_an_edited_header_is_a_new_version_at_the_same_place(desk: Desk) -> None:
+    desk.put("a.mbox", mbox(PLAIN[:3]))
+    desk.read()
+    desk.put("a.mbox", mbox([PLAIN[0], PLAIN[1].replace(b"Subject: Message 1", b"Subject: Edited"), PLAIN[2]]))
+    assert desk.read() == [("observed", "Edited", "a.mbox")]
+
+
+def test_flags_that_mail_programs_write_into_an_mbox_are_no_content(desk: Desk) -> None:
+    desk.put("a.mbox", mbox([b"X-Mozilla-Status: 0000\n" + each for each in PLAIN]))
+    desk.read()
+    desk.put("a.mbox", mbox([b"X-Mozilla-Status: 0001\nStatus: RO\n" + each for each in PLAIN]))
+    assert desk.read() == []
+
+
+def test_what_thunderbird_deleted_and_did_not_compact_yet_is_gone(desk: Desk) -> None:
+    desk.put("a.mbox", mbox([b"X-Mozilla-Status: 0001\n" + each for each in PLAIN[:3]]))
+    desk.read()
+    states = (b"0001", b"0009", b"0001")
+    desk.put("a.mbox", mbox([b"X-Mozilla-Status: " + s + b"\n" + m for s, m in zip(states, PLAIN, strict=False)]))
+    assert desk.read() == [("unsighted", "Message 1", "a.mbox", "deleted")]
+
+
+def test_a_half_copied_mbox_gives_what_is_whole_and_the_rest_when_it_grows(desk: Desk) -> None:
+    whole = mbox(PLAIN[:4])
+    desk.put("a.mbox", whole[: len(mbox(PLAIN[:2])) + 200])
+    found = desk.read()
+    assert [change[1] for change in found if change[0] == "observed"] == ["Message 0", "Message 1"]
+    place = f"a.mbox#{len(mbox(PLAIN[:2]))}"
+    assert found[-1] == ("quarantined", place)
+    assert desk.read() == []
+    desk.put("a.mbox", whole)
+    assert desk.read() == [
+        ("observed", "Message 2", "a.mbox"),
+        ("sighted", "Message 2", "a.mbox"),
+        ("released", place),
+        ("observed", "Message 3", "a.mbox"),
+        ("sighted", "Message 3", "a.mbox"),
+    ]
+
+
+def test_a_last_message_without_line_end_can_be_had_on_request(desk: Desk) -> None:
+    desk.put("a.mbox", mbox(PLAIN[:2]).rstrip(b"\n"))
+    assert desk.read()[-1][0] == "quarantined"
+    assert [change[0] for change in desk.read(retry_quarantined=True)] == ["observed", "sighted", "released"]
+    assert desk.read() == []
+
+
+def test_a_bad_message_in_the_middle_is_quarantined_by_its_offset_and_stops_nothing(desk: Desk) -> None:
+    desk.put("a.mbox", mbox([PLAIN[0], deep(200), PLAIN[1]]))
+    place = f"a.mbox#{len(mbox(PLAIN[:1]))}"
+    assert [change[0] for change in desk.read()] == ["observed", "sighted", "quarantined", "observed", "sighted"]
+    assert desk.read() == desk.read(retry_quarantined=True) == []
+    desk.put("a.mbox", mbox([deep(200), PLAIN[0], PLAIN[1]]))  # the same, elsewhere
+    assert sorted(desk.read()) == [("quarantined", "a.mbox#0"), ("released", place)]
+    desk.put("a.mbox", mbox(PLAIN[:2]))
+    assert desk.read() == [("released", "a.mbox#0")]
+
+
+def test_the_breaker_looks_at_each_mbox(desk: Desk) -> None:
+    many = [message(number) for number in range(200)]
+    desk.put("a.mbox", mbox(PLAIN[:5]))
+    desk.put("b.mbox", mbox([munged(each) for each in many]))
+    desk.read(batch=50)
+    desk.put("a.mbox", b"")
+    desk.put("b.mbox", mbox([munged(each) for each in many[1:]]))
+    with pytest.raises(SuspiciousDeletion, match=r"5 of 5 messages of `mine` in a\.mbox") as caught:
+        desk.read()
+    assert caught.value.remedy == "If they were meant to go, run `ctxsync sync --allow-deletes mine`."
+    with pytest.raises(SuspiciousDeletion):
+        desk.read()
+    assert [change[0] for change in desk.read(allow_deletes=True)] == ["unsighted"] * 5
+    assert desk.read() == []
+
+
+def test_an_mbox_that_is_gone_takes_its_messages_along_and_a_renamed_one_keeps_them(desk: Desk) -> None:
+    desk.put("a.mbox", mbox(PLAIN[:1]))
+    desk.put("b.mbox", mbox(PLAIN[1:]))
+    desk.read()
+    (desk.root / "a.mbox").rename(desk.root / "c.mbox")
+    assert desk.read() == [("sighted", "Message 0", "c.mbox"), ("unsighted", "Message 0", "a.mbox", "deleted")]
+    (desk.root / "c.mbox").unlink()
+    assert desk.read() == [("unsighted", "Message 0", "c.mbox", "deleted")]
+
+
+def test_a_long_mbox_streams_and_a_long_message_too(tmp_path: Path) -> None:
+    path = tmp_path / "long"
+    with path.open("wb") as file:
+        file.write(LINE + b"Subject: long\n\n")
+        for _ in range(40):
+            file.write(b"x" * 999_999 + b"\n")
+        file.write(b"\n" + LINE + PLAIN[0])
+    tracemalloc.start()
+    with path.open("rb") as file:
+        found = [(len(each.data), each.length) for each in cut(file, 0, 100_000)]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found[0] == (100_001, 40_000_000 + len(LINE) + len(b"Subject: long\n\n") + 1)
+    assert len(found) == 2
+    assert peak < 8_000_000
