@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
-from ctxsync.connectors.slack.budget import Budget
+from ctxsync.connectors.slack.budget import Budget, shared
 from ctxsync.errors import AuthError, RateLimited, Unavailable
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ class Api:
         source: The source's name, for messages.
         token: A bot's or a user's token.
         url: Where the methods are, with a slash at the end.
-        timing: Clock and sleep.
+        timing: Clock and sleep; None for the real ones, with what this process has already asked counted.
     """
 
     def __init__(self, source: str, token: str, url: str = API_URL, timing: Timing | None = None) -> None:
         self.source = source
         self.url = url
         self._timing = timing or Timing()
-        self._budget = Budget(self._timing.clock)
+        self._budget = Budget(timing.clock) if timing else shared(url, token)
         self._client = web_client(token, url)
         self.scopes: frozenset[str] | None = None
         """The scopes that the server last said the token has; None before a first answer, or where it says nothing."""

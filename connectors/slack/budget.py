@@ -7,6 +7,8 @@ counts more than any tier, so that an app held to one call a minute is simply to
 
 from __future__ import annotations
 
+import hashlib
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,9 @@ TIER = {
     "conversations.history": 3,
     "conversations.replies": 3,
 }
+
+
+_SHARED: dict[bytes, Budget] = {}
 
 
 @dataclass(slots=True)
@@ -70,3 +75,9 @@ class Budget:
         bucket.level = min(float(size), bucket.level + (now - bucket.at) * rate)
         bucket.at = now
         return bucket, rate, now
+
+
+def shared(url: str, token: str) -> Budget:
+    """Return the budget of a token in this process, by the real clock: the passes of a watch are counted together."""
+    key = hashlib.sha256(f"{url}\0{token}".encode()).digest()
+    return _SHARED.setdefault(key, Budget(time.monotonic))

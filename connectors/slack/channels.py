@@ -41,6 +41,14 @@ class Conversation:
     record: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
+    def kind(self) -> str:
+        """Its type, as Slack's events call it: `channel`, `group`, `mpim` or `im`."""
+        for key, kind in (("is_im", "im"), ("is_mpim", "mpim"), ("is_private", "group"), ("is_group", "group")):
+            if self.record.get(key) is True:
+                return kind
+        return "channel"
+
+    @property
     def called(self) -> str:
         """What to call it in a message."""
         return f"#{self.name}" if self.name and not self.id.startswith("D") else self.id
@@ -105,7 +113,7 @@ def _list(api: Api, found: Listing, kinds: list[str], wanted: Callable[[str, str
         ):
             found.records += page
             for conversation in filter(None, map(_conversation, page)):
-                if _takes_part(conversation.record, bot=bot) and wanted(conversation.id, conversation.name):
+                if _takes_part(conversation, bot=bot) and wanted(conversation.id, conversation.name):
                     found.readable[conversation.id] = conversation
     except MissingScope:
         return False
@@ -120,7 +128,6 @@ def _conversation(record: Mapping[str, Any]) -> Conversation | None:
     return Conversation(id_, str(name)[:200], record.get("is_archived") is True, record)
 
 
-def _takes_part(record: Mapping[str, Any], *, bot: bool) -> bool:
+def _takes_part(conversation: Conversation, *, bot: bool) -> bool:
     # Conversations that are not public are listed only where the token takes part in them.
-    public = not any(record.get(key) is True for key in ("is_private", "is_im", "is_mpim", "is_group"))
-    return not (bot and public) or record.get("is_member") is not False
+    return not bot or conversation.kind != "channel" or conversation.record.get("is_member") is not False

@@ -17,9 +17,10 @@ from ctxsync.connectors.slack.channels import Conversation, Listing, listing
 from ctxsync.connectors.slack.choice import Choice
 from ctxsync.connectors.slack.directory import STREAM, Directory
 from ctxsync.connectors.slack.ledger import Ledger
+from ctxsync.connectors.slack.listening import listening
 from ctxsync.connectors.slack.reading import Reading
 from ctxsync.connectors.slack.schedule import DAY_MS, Plan
-from ctxsync.connectors.slack.stamps import DAY, since
+from ctxsync.connectors.slack.stamps import DAY, micros, since
 from ctxsync.errors import AuthError, ConfigError, SourceError, Unavailable
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ LOOKBACK_DAYS = 7
 
 
 @dataclass(slots=True)
-class _Session:
+class Session:
     """A token that was tested, and what it can read. `users` are Slack's records, None until they are asked for."""
 
     api: Api
@@ -91,7 +92,7 @@ class SlackConnector:
                 remedy='Write token = "keyring:" in config.toml '
                 f"and run `{secrets.storing(name, 'token')}`, or use env: or command:.",
             )
-        self._session: _Session | None = None
+        self._session: Session | None = None
 
     def discover(self) -> Iterator[Stream]:
         """Yield the directory, then each readable conversation, archived ones included; its id is its name.
@@ -123,8 +124,18 @@ class SlackConnector:
             yield from self._read_directory(session, cursor or {})
             return
         channel = session.found.readable.get(stream.name) or Conversation(stream.name, "")
+        ledger, live, options = Ledger(cursor or {}), listening(self.name, self._url), self._options
+        asked = options.allow_deletes or options.retry_quarantined or not ledger.complete
+        if live and not live.claim(channel.id, channel.kind) and not asked:
+            yield Batch((), seen=ledger.held, unchanged=ledger.held)
+            return
+        for thread in live.threads(channel.id) if live else ():
+            if (at := micros(thread)) is not None and ledger.get(at):
+                ledger.due.setdefault(thread, ("", 0))
+        done = False
         try:
-            yield from Reading(self._plan(session, channel), Ledger(cursor or {})).batches()
+            yield from Reading(self._plan(session, channel), ledger).batches()
+            done = True
         except Refused as error:
             if error.code not in ("channel_not_found", "not_in_channel"):
                 raise
@@ -133,6 +144,9 @@ class SlackConnector:
                 f"{channel.called} cannot be read: {why} ({error.code}).",
                 remedy=f"Invite the app there (/invite), or add it to `exclude` of {self.name} in config.toml.",
             ) from None
+        finally:
+            if live and not done:
+                live.failed(channel.id)
 
     def watch(self, wake: Callable[[Stream], None]) -> AbstractContextManager[None]:
         """Call `wake` when something may have changed: by Socket Mode with an `app_token`, else at intervals.
@@ -149,8 +163,14 @@ class SlackConnector:
 
         return watching(Live(self.name, token, self._url, wake, degrade, self._pace or Pace()))
 
-    def _open(self) -> _Session:
-        """Return the session; the first time, test the token and list what it can read."""
+    def _open(self) -> Session:
+        """Return the session; the first time, test the token and list what it can read.
+
+        While this process listens to the workspace, that of the pass before serves until something changes.
+        """
+        live = listening(self.name, self._url)
+        if self._session is None and live:
+            self._session = live.session()
         if self._session is None:
             token = secrets.resolve(self._token, source=self.name, setting="token")
             api = Api(self.name, token, self._url, self._timing)
@@ -162,10 +182,12 @@ class SlackConnector:
                     remedy="Store a bot's (xoxb-…) or a user's (xoxp-…) token of one workspace.",
                 )
             found = listing(api, bot=bool(who.get("bot_id")), wanted=self._choice.takes)
-            self._session = _Session(api, team, found, missing=dict(found.gaps))
+            self._session = Session(api, team, found, missing=dict(found.gaps))
+            if live:
+                live.keep(self._session)
         return self._session
 
-    def _plan(self, session: _Session, channel: Conversation) -> Plan:
+    def _plan(self, session: Session, channel: Conversation) -> Plan:
         from ctxsync.connectors.slack.message import message_item
 
         directory, bots = self._directory(session), self._bots
@@ -193,7 +215,7 @@ class SlackConnector:
             self._batch,
         )
 
-    def _directory(self, session: _Session) -> Directory:
+    def _directory(self, session: Session) -> Directory:
         """Return who and what the workspace's ids mean; without users:read, what the channels tell."""
         if session.directory is None:
             users: list[Mapping[str, Any]] = []
@@ -206,7 +228,7 @@ class SlackConnector:
             session.directory = Directory.of(session.team, users, session.found.records)
         return session.directory
 
-    def _read_directory(self, session: _Session, cursor: Mapping[str, Json]) -> Iterator[Batch]:
+    def _read_directory(self, session: Session, cursor: Mapping[str, Json]) -> Iterator[Batch]:
         item = self._directory(session).item()
         digest = item_fingerprint(item)
         if cursor.get("digest") == digest:

@@ -72,6 +72,11 @@ class Ledger:
         self.ranges = _ranges(cursor.get("ranges"))
         self.held = self.number("held") or 0
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left that an earlier pass was to read or to settle."""
+        return bool(self._stored) and not (self.ranges or self.due or self.gone)
+
     def number(self, key: str) -> int | None:
         """Return one of the cursor's numbers; None when it is not there."""
         value = self._stored.get(key)

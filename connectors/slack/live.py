@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ctxsync.connectors.base import Stream
 from ctxsync.connectors.slack.api import silent_logger, web_client
 from ctxsync.connectors.slack.directory import STREAM
+from ctxsync.connectors.slack.listening import Listening, ended, listens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,6 +87,7 @@ class Live:
         self._look = threading.Event()  # set when the connection should be looked at before the time
         self._renew = threading.Event()  # set when Slack takes the connection back
         self._tried = threading.Event()  # set after the first attempt to connect
+        self._known = listens(source, url) if token else Listening()
         self._heard = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"slack-{source}", daemon=True)
 
@@ -111,6 +113,7 @@ class Live:
         try:
             self._supervise(client)
         finally:
+            ended(self._source, self._url)
             self._tried.set()
             _close(client)
 
@@ -141,6 +144,7 @@ class Live:
         """Open a new connection; return why that failed, or nothing."""
         from slack_sdk.errors import SlackApiError
 
+        self._known.lost()
         _end(client)
         try:
             client.wss_uri = str(client.web_client.apps_connections_open(app_token=self._token)["url"])
@@ -178,6 +182,7 @@ class Live:
         """Note a sign of life; a `hello` begins a connection, and what was sent before it is lost."""
         self._heard = time.monotonic()
         if message.get("type") == "hello":
+            self._known.begun()
             self._wake_all()
 
     def _on_request(self, client: Any, request: SocketModeRequest) -> None:
@@ -187,13 +192,12 @@ class Live:
         with suppress(Exception):  # the connection went: Slack sends it again over the next one
             client.send_socket_mode_response(SocketModeResponse(envelope_id=request.envelope_id))
         event = request.payload.get("event") if isinstance(request.payload, dict) else None
-        channel = event.get("channel") if isinstance(event, dict) else None
-        if isinstance(channel, dict):
-            channel = channel.get("id")
+        channel = self._known.event(event) if isinstance(event, dict) else ""
         if not self._stopped.is_set():
-            self._wake(Stream(self._source, channel if isinstance(channel, str) and channel else STREAM))
+            self._wake(Stream(self._source, channel or STREAM))
 
     def _wake_all(self) -> None:
+        self._known.doubted()
         if not self._stopped.is_set():
             self._wake(Stream(self._source, STREAM))
 

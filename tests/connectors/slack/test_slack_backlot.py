@@ -17,6 +17,8 @@ import pytest
 
 from ctxsync.connectors.base import Change, Json, Observed, Options, Sighted, Stream, Unsighted
 from ctxsync.connectors.slack import SlackConnector
+from ctxsync.connectors.slack.api import Api, Timing
+from tests.connectors.slack.server import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,11 +64,13 @@ class Team:
     def __init__(self, url: str) -> None:
         self.url = url
         self.now = int(time.time() * 1000)
+        clock = Clock()
+        self.timing = Timing(clock, clock.sleep)
         self.cursors: dict[str, dict[str, Json]] = {}
 
     def sync(self, batch: int = 200) -> list[Change]:
         settings: dict[str, Json] = {"token": "env:SLACK_TOKEN", "api_url": self.url}
-        connector = SlackConnector("team", settings, Options(now=self.now), batch=batch)
+        connector = SlackConnector("team", settings, Options(now=self.now), batch=batch, timing=self.timing)
         changes: list[Change] = []
         for stream in connector.discover():
             changes += self.read(connector, stream)
@@ -104,7 +108,7 @@ def test_everything_is_held_once_whatever_the_pages(team: Team, batch: int) -> N
 
 
 def test_what_is_said_edited_answered_and_deleted_is_followed(team: Team) -> None:
-    client = SlackConnector("team", {"token": "env:SLACK_TOKEN", "api_url": team.url}, Options())._open().api
+    client = Api("team", TOKEN, team.url, team.timing)
     (room,) = [one for one in client.call("conversations.list")["channels"] if one["name"] == "general"]
 
     def post(text: str, **more: Any) -> str:

@@ -75,11 +75,11 @@ def test_what_is_held_is_what_the_workspace_says(shared: tuple[Workspace, Server
     reader.now += 2 * DAY
     reader.read(room, allow_deletes=True)  # what is left of a pass that was cut short comes before a reconcile
     reader.read(room, allow_deletes=True)
-    told = shown(workspace, room)
+    says = shown(workspace, room)
     # Edits of replies in threads that have been quiet for longer than the window are the one thing not looked for.
-    assert reader.held(room) == sorted(told)
-    roots = {ts for ts in told if workspace.rooms[room].messages[ts].get("thread_ts", ts) == ts}
-    assert {ts: reader.text(ts, room) for ts in roots} == {ts: told[ts] for ts in roots}
+    assert reader.held(room) == sorted(says)
+    roots = {ts for ts in says if workspace.rooms[room].messages[ts].get("thread_ts", ts) == ts}
+    assert {ts: reader.text(ts, room) for ts in roots} == {ts: says[ts] for ts in roots}
     fresh = Reader(server.url, workspace, now=reader.now)
     fresh.read(room)
     assert fresh.held(room) == reader.held(room)

@@ -13,7 +13,8 @@ from ctxsync.connectors.base import Options, Stream
 from ctxsync.connectors.slack import SlackConnector
 from ctxsync.connectors.slack.live import Pace
 from ctxsync.errors import AuthError
-from tests.connectors.slack.server import APP_TOKEN, BOT_TOKEN, Workspace, error
+from tests.connectors.slack.conftest import DAY
+from tests.connectors.slack.server import APP_TOKEN, BOT_TOKEN, NOW, Workspace, error, limited
 from tests.connectors.slack.socket_server import SocketServer
 
 if TYPE_CHECKING:
@@ -80,9 +81,71 @@ def test_an_event_is_acknowledged_at_once_and_wakes_its_channel(
         assert time.monotonic() - begun < 3
         assert watch.next() == Stream("team", "C07")
         socket.envelope({"type": "channel_created", "channel": {"id": "C08", "name": "new"}})
-        assert watch.next() == Stream("team", "C08")
+        assert watch.next() == ALL
         socket.envelope({"type": "user_change"})
         assert watch.next() == ALL
+
+
+def test_while_events_come_a_pass_asks_only_for_the_channels_that_they_name(
+    server: Server, socket: SocketServer, workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2, 7):
+        workspace.room(f"C0{number}", f"room-{number}")
+    workspace.room("G01", "council", kind="private_channel")
+    with watching(server, monkeypatch) as watch:
+        watch.until(ALL)
+        reader.sync()
+        said = workspace.post("C03")
+        socket.envelope(message("C03") | {"channel_type": "channel"})
+        watch.until(Stream("team", "C03"))
+        workspace.calls.clear()
+        reader.sync()
+        assert reader.held("C03") == [said]
+        # Of private channels no event has come: the app may not be subscribed to theirs.
+        assert sorted(given["channel"] for _, given in workspace.calls) == ["C03", "G01"]
+        workspace.calls.clear()
+        reader.sync(retry_quarantined=True)
+        assert workspace.count("conversations.history") == 7
+        # A pass that failed, a person who came, a connection that went: then it is asked again.
+        socket.envelope(message("C03") | {"channel_type": "channel"})
+        watch.until(Stream("team", "C03"))
+        workspace.fail("conversations.history", limited(900))
+        assert reader.sync().keys() == {"C03", "G01"}
+        workspace.user("U03", "Tomas Brandt")
+        workspace.calls.clear()
+        reader.sync()
+        assert {"C03", "G01"} == {given["channel"] for method, given in workspace.calls if "history" in method}
+        assert "slack:T0HARBOUR:U03" in str(reader.items["slack-directory:T0HARBOUR"].attributes)
+        socket.drop()
+        watch.until(ALL)
+        workspace.calls.clear()
+        reader.sync()
+        assert workspace.count("conversations.history") == 7
+    workspace.calls.clear()
+    reader.sync()
+    assert workspace.count("conversations.history") == 7
+
+
+def test_a_reply_to_an_old_thread_is_found_as_soon_as_an_event_names_it(
+    server: Server, socket: SocketServer, workspace: Workspace, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = workspace.post("C01", at=NOW - 300 * DAY)
+    first = workspace.post("C01", thread_ts=parent, at=NOW - 299 * DAY)
+    workspace.post("C01")
+    with watching(server, monkeypatch) as watch:
+        watch.until(ALL)
+        reader.sync()
+        answer = workspace.post("C01", "after all this time", thread_ts=parent)
+        socket.envelope(message() | {"channel_type": "channel", "thread_ts": parent})
+        watch.until(Stream("team", "C01"))
+        reader.sync()
+        assert reader.text(answer) == "after all this time"
+        workspace.delete("C01", first)
+        gone = {"type": "message", "subtype": "message_deleted", "channel": "C01", "channel_type": "channel"}
+        socket.envelope(gone | {"previous_message": {"ts": first, "thread_ts": parent}})
+        watch.until(Stream("team", "C01"))
+        reader.sync()
+        assert first not in reader.held()
 
 
 def test_an_envelope_that_is_sent_again_is_acknowledged_again_and_changes_nothing(
