@@ -55,7 +55,8 @@ def ask(out: Out, document: dict[str, Any], *, now: int) -> None:
         line(out, "Nothing in the graph answers that, and no passage comes near it.")
         line(out, (f'Try other words, or look at what there is: ctxsync search "{one_line(question)}"', DIM))
         return
-    line(out, "No fact answers that. The nearest passages:")
+    said = document["plan"].get("asked") == "said"
+    line(out, "This was said:" if said else "No fact answers that. The nearest passages:")
     terms = terms_of(question)
     for place, found in enumerate(passages[:_MOST_PASSAGES], 1):
         line(out)

@@ -98,11 +98,11 @@ def _plan(reader: Reader, text: str, as_of: AsOf) -> tuple[Plan | None, Said | N
 
 
 def _answered(reader: Reader, plan: Plan, as_of: AsOf, limit: int) -> Shape:
-    """Run the plan; where it finds nothing, once more with a single name read as the first name of fuller ones."""
+    """Run the plan; where it finds nothing, once more with names read as subjects and first names."""
     marks = plan.question.marks
     answer = lookup.run(reader, plan, as_of, limit)
     if _empty(answer):
-        wider = [linking.first_named(reader, mark.gram, mark.entities, as_of.position) for mark in marks]
+        wider = [linking.widened(reader, mark.gram, mark.entities, as_of.position) for mark in marks]
         if wider != [mark.entities for mark in marks]:
             for mark, entities in zip(marks, wider, strict=True):
                 mark.entities = entities

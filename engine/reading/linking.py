@@ -29,6 +29,11 @@ KINDS_OF = """
 SELECT DISTINCT k.entity, k.kind FROM json_each(:ids) AS j JOIN identity_key AS k ON k.entity = j.value
 WHERE k.kind IN ('message', 'channel', 'mail', 'message-id') AND k.since <= :p AND (k.until IS NULL OR k.until > :p)
 """
+SUBJECTS = """
+SELECT DISTINCT n.entity FROM name AS n JOIN identity_key AS k ON k.entity = n.entity AND k.kind = 'mail'
+WHERE n.normal = :gram AND n.since <= :p AND (n.until IS NULL OR n.until > :p)
+AND k.since <= :p AND (k.until IS NULL OR k.until > :p) ORDER BY n.entity LIMIT :most
+"""
 CHANNEL = """
 SELECT k.value FROM name AS n JOIN identity_key AS k ON k.entity = n.entity AND k.kind = 'channel'
 WHERE n.normal = :gram AND n.name = :name COLLATE NOCASE
@@ -102,11 +107,12 @@ def starting(reader: Reader, gram: str, position: int) -> list[int]:
     return people or (sorted(told) if len(told) == 1 else [])
 
 
-def first_named(reader: Reader, gram: str, entities: list[int], position: int) -> list[int]:
-    """Return the bearers of a name, and of a first name everyone whose first name it is."""
-    if " " in gram or not entities:
+def widened(reader: Reader, gram: str, entities: list[int], position: int) -> list[int]:
+    """Return the bearers of a name, the mails whose subject it is, and of a first name everyone whose first name it is."""
+    if not entities:
         return entities
-    return sorted({*entities, *starting(reader, gram, position)})
+    wider = {*entities, *(row[0] for row in reader.rows(SUBJECTS, {"gram": gram, "p": position, "most": FIRST_NAMES}))}
+    return sorted(wider if " " in gram else {*wider, *starting(reader, gram, position)})
 
 
 def kinded(reader: Reader, gram: str, nouns: Iterable[str], position: int) -> list[int]:

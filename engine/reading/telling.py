@@ -28,7 +28,7 @@ def told(reader: Reader, said: Said, as_of: AsOf, *, source: str | None, limit: 
     if speaker is None:
         found = _nearest(reader, said, as_of, _only(reader, said, as_of, sources, None), limit, vectors=vectors)
     elif speaker.entities:
-        wider = linking.first_named(reader, speaker.gram, speaker.entities, as_of.position)
+        wider = linking.widened(reader, speaker.gram, speaker.entities, as_of.position)
         for entities in (speaker.entities, wider):
             found = found or _nearest(
                 reader, said, as_of, _only(reader, said, as_of, sources, entities), limit, vectors=vectors

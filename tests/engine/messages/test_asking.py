@@ -116,6 +116,7 @@ def test_the_latest_comes_first_where_no_topic_ranks(told: World) -> None:
         ("who wrote about disks?", {"Tom Brandt"}),
         ("Who said anything about Kafka on Slack?", {"Nadia Okoro", "Tom Brandt"}),
         ("who sent Lunch?", {"Tom Brandt"}),
+        ("who sent Outage?", {"Nadia Okoro"}),
         ("who sent plan.pdf?", {"Nadia Okoro"}),
         ("who received Lunch?", {"Robin Vale", "Nadia Okoro"}),
         ("who uses Kafka?", {"orders service"}),
