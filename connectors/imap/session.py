@@ -76,8 +76,7 @@ class Session:
             with self.talking():
                 self._starttls()
             self._login()
-            with self.talking():
-                self._enable()
+            self._enable()
         except BaseException:
             self.shutdown()
             raise
@@ -263,9 +262,11 @@ class Session:
     def _enable(self) -> None:
         """Turn on change counters and reports of vanished messages, which is only allowed before a folder is selected."""
         wanted = [name for name in ("QRESYNC", "CONDSTORE") if self.has(name)]
-        if wanted and self.has("ENABLE"):
-            self.client.enable(*wanted[:1])  # QRESYNC implies CONDSTORE (RFC 7162)
-        self.enabled = frozenset(wanted) if self.has("ENABLE") else frozenset()
+        if not wanted or not self.has("ENABLE"):
+            return
+        with suppress(problems.Refused), self.talking():
+            told = self.client.enable(wanted[0])  # QRESYNC implies CONDSTORE (RFC 7162)
+            self.enabled = frozenset(wanted if told else ())
 
     def _check(self, kind: str, data: list[Any]) -> None:
         if kind != "OK":

@@ -372,3 +372,14 @@ def test_gmail_without_all_mail_is_read_folder_by_folder(server: Scripted) -> No
     reader = Reader(server.port, folders=["INBOX", "[Gmail]/Spam"])
     reader.read()
     assert {place for at in reader.places.values() for place in at} == {"INBOX", "[Gmail]/Spam"}
+
+
+def test_a_server_that_refuses_to_count_changes_is_read_without(server: Scripted) -> None:
+    server.script = [("^ENABLE", b"TAG BAD Unknown command\r\n")]
+    server.boxes["INBOX"] = boxed(1, 2, 3)
+    reader = Reader(server.port)
+    reader.read()
+    server.boxes["INBOX"] = boxed(1, 3)
+    reader.read()
+    assert reader.titles() == titles(1, 3)
+    assert not [line for line in server.lines if "HIGHESTMODSEQ" in line or "CHANGEDSINCE" in line]
