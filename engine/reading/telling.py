@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.reading import linking
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ctxsync.engine.reading.reader import AsOf, Reader
     from ctxsync.engine.reading.saying import Said
     from ctxsync.engine.reading.shapes import Shape
+
+_WORD = re.compile(r"\w+")
 
 
 def told(reader: Reader, said: Said, as_of: AsOf, *, source: str | None, limit: int, vectors: bool) -> Shape:
@@ -70,9 +73,24 @@ def _only(reader: Reader, said: Said, as_of: AsOf, sources: Sequence[str], entit
     )
 
 
+def _in_own_words(text: str, topic: str) -> bool:
+    """Say whether a word of the topic stands outside of lines that quote another; words are compared by their beginnings."""
+    own = " ".join(line for line in text.split("\n") if not line.lstrip().startswith(">")).casefold()
+    words = [word.casefold() for word in _WORD.findall(topic)]
+    telling = [word for word in words if len(word) > 2] or words
+    said = _WORD.findall(own)
+    return any(one.startswith(word[: max(3, len(word) - 2)]) for word in telling for one in said)
+
+
 def _nearest(reader: Reader, said: Said, as_of: AsOf, only: Only, limit: int, *, vectors: bool) -> list[Shape]:
     if said.topic:
-        return passages(reader, said.topic, as_of, limit=limit, vectors=vectors, only=only)
+        found = passages(reader, said.topic, as_of, limit=limit, vectors=vectors, only=only)
+        own = [
+            shape
+            for shape in found
+            if said.speaker is None or _in_own_words(f"{shape['title']}\n{shape['text']}", said.topic)
+        ]
+        return own or found
     return by_time(reader, as_of, limit=limit, only=only, first=said.question.window.mode == "first")
 
 

@@ -106,6 +106,13 @@ def test_what_somebody_said_is_answered_with_their_words(told: World, question: 
     assert answer["plan"]["route"] == "passages"
 
 
+def test_what_one_only_quotes_one_did_not_say(told: World) -> None:
+    quote = "> Kafka and Postgres are both down."
+    told.show("box", mail("q", f"I agree.\n{quote}", subject="Re: Down", sender=TOM, quoted=[(9, 9 + len(quote))]))
+    told.show("box", mail("r", "Postgres is up.", subject="Up", sender=TOM))
+    assert texts(told.ask("what did Tom write about Postgres?")) == ["Postgres is up."]
+
+
 def test_the_latest_comes_first_where_no_topic_ranks(told: World) -> None:
     assert texts(told.ask("messages from Tom"))[0] == "Nadia please look at the disks"
 
