@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ctxsync.connectors.base import Item, Json, Person, Section
 from ctxsync.connectors.slack.blocks import MAX_PREVIEW, Words
 from ctxsync.connectors.slack.directory import SLACKBOT, readable, text_of
-from ctxsync.connectors.slack.text import MAX_TEXT, Writer, mrkdwn
+from ctxsync.connectors.slack.text import MAX_TEXT, Writer, has_markup, mrkdwn
 from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 KIND: Final = "slack"
 TITLE_LENGTH: Final = 80
+NO_WORDS: Final = "A message without words"
 MAX_FILES: Final = 100
 MAX_REACTIONS: Final = 200
 _is_ts: Final = re.compile(r"[1-9][0-9]{0,11}\.[0-9]{6}").fullmatch
-_has_markup: Final = re.compile(r"[<&>`*_~\r]").search
 _JOINED: Final = ("join", "leave", "archive", "unarchive", "convert_to_private", "convert_to_public", "open", "close")
 
 
@@ -78,7 +78,9 @@ def message_item(
             return None
     if message.get("hidden") is True or message.get("type", "message") != "message":
         return None
-    ts = message_ts(message)
+    ts = message.get("ts")
+    if not isinstance(ts, str) or not _is_ts(ts):
+        ts = message_ts(message)
     said = int(ts[:-7]) * 1000 + int(ts[-6:-3])
     flags: tuple[str, ...] = ()
     if now and said > now:
@@ -93,7 +95,7 @@ def message_item(
     code: tuple[tuple[int, int], ...] = ()
     quoted: tuple[tuple[int, int], ...] = ()
     text = _only_text(message)
-    if text is None or _has_markup(text):
+    if text is None or has_markup(text):
         out = Writer(directory)
         files: list[Mapping[str, object]] = []
         if text is None:
@@ -124,19 +126,14 @@ def message_item(
     if message.get("edited"):
         attributes["edited"] = True
 
+    # By position, in the order of the class: names would cost a tenth of all the rest.
     section = Section(
-        "message",
-        text,
-        said,
-        author=author,
-        thread=f"slack:{team}/{channel}/{root}",
-        links=links,
-        code=code,
-        quoted=quoted,
-        attributes=attributes,
+        "message", text, said, (), 0, author, f"slack:{team}/{channel}/{root}", links, (), code, quoted, attributes
     )
-    title = " ".join(text[: 4 * TITLE_LENGTH].split())[:TITLE_LENGTH].rstrip() or "A message without words"
-    return Item(f"slack:{team}/{channel}/{ts}", KIND, title, (section,), flags=flags)
+    title = text
+    if len(text) > TITLE_LENGTH or not text.isprintable() or "  " in text or text != text.strip():
+        title = " ".join(text[: 4 * TITLE_LENGTH].split())[:TITLE_LENGTH].rstrip()
+    return Item(f"slack:{team}/{channel}/{ts}", KIND, title or NO_WORDS, (section,), (), (), {}, flags)
 
 
 def message_ts(message: Mapping[str, object]) -> str:
@@ -164,16 +161,16 @@ def deleted_ts(message: Mapping[str, object]) -> str:
 
 def _only_text(message: Mapping[str, object]) -> str | None:
     """Return the text of a message that is nothing else, as most are; None for any other."""
-    text = message.get("text")
+    text, blocks = message.get("text"), message.get("blocks")
     if (
         not isinstance(text, str)
         or not text
-        or text.isspace()
-        or len(text) > MAX_TEXT
+        or (blocks and not _typed(blocks))
         or message.get("attachments")
         or message.get("files")
         or message.get("file")
-        or ((blocks := message.get("blocks")) and not _typed(blocks))
+        or text.isspace()
+        or len(text) > MAX_TEXT
     ):
         return None
     return readable(text)

@@ -20,18 +20,23 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 200_000  # characters; Slack cuts a message's text at 40,000, its attachments come on top
 MAX_MARKS = 2_000  # links, mentions and ranges of one message, each
-_SPECIAL = re.compile(r"[<&>`*_~]")
-_MARK = re.compile(r"[*_~]")
+has_markup = re.compile(r"[<&>`*_~\r]").search
+"""Says whether a text is more than its plain words."""
 _FENCE = re.compile(r"```(.+?)```", re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`|<([^<>\n]+)>")
 _QUOTE = re.compile(r"(?:&gt;|>)((?:&gt;|>){2})? ?")
-_QUOTED_LINE = re.compile(r"^(?:&gt;|>)", re.MULTILINE)
-_ID = re.compile(r"[A-Z0-9]{2,40}")
+_is_id = re.compile(r"[A-Z0-9]{2,40}").fullmatch
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:")
 # Emphasis as Slack shows it: hugging its words on the inside, free on the outside.
 _EMPHASIS = tuple(
-    re.compile(rf"(?<![^\W_])(?<!{mark}){mark}(?=[^\s{mark}])([^{mark}\n]*?[^\s{mark}]){mark}(?!{mark})(?![^\W_])")
-    for mark in (r"\*", "~", "_")
+    (
+        mark,
+        re.compile(
+            rf"(?<![^\W_])(?<!{re.escape(mark)}){re.escape(mark)}(?=[^\s{mark}])([^{mark}\n]*?[^\s{mark}])"
+            rf"{re.escape(mark)}(?!{re.escape(mark)})(?![^\W_])"
+        ),
+    )
+    for mark in "*~_"
 )
 
 
@@ -119,7 +124,7 @@ class Writer:
         """Add a mention of a user, by the name that the directory knows, else the label, else the id."""
         known = self.directory.author(user)
         person = known[0] if known else self.directory.person(user, fallback=" ".join(label.lstrip("@").split()))
-        self.raw(f"@{person.name}")
+        self.add(f"@{person.name}")
         if not self.in_code and len(self.mentions) < MAX_MARKS:
             self.mentions.setdefault(user, person)
 
@@ -145,7 +150,7 @@ class Writer:
 def mrkdwn(out: Writer, text: str) -> None:
     """Add a text in Slack's markup."""
     text = clean(text)
-    if not _SPECIAL.search(text):
+    if not has_markup(text):
         out.raw(text)
         return
     to_the_end = False
@@ -156,7 +161,7 @@ def mrkdwn(out: Writer, text: str) -> None:
             _inline(out, part)
             out.raw("```")
             out.end_code(start)
-        elif to_the_end or _QUOTED_LINE.search(part):
+        elif to_the_end or "&gt;" in part or part.startswith(">") or "\n>" in part:
             to_the_end = _lines(out, part, to_the_end)
         else:
             _inline(out, part)
@@ -207,30 +212,29 @@ def _lines(out: Writer, text: str, to_the_end: bool) -> bool:
 
 def _inline(out: Writer, text: str) -> None:
     """Add a text without quotes and fences."""
-    end = 0
-    for found in _INLINE.finditer(text):
-        if found.start() > end:
-            _words(out, text[end : found.start()])
-        end = found.end()
-        if found[1] is None:
-            _token(out, found[2])
+    parts = _INLINE.split(text)  # words, then a code or a token or neither, again and again, then words
+    for at in range(0, len(parts) - 1, 3):
+        if parts[at]:
+            _words(out, parts[at])
+        if (token := parts[at + 2]) is not None:
+            _token(out, token)
         elif out.in_code:  # a backtick in a fence is a backtick
-            out.raw("`")
-            _inline(out, found[1])
-            out.raw("`")
+            out.add("`")
+            _inline(out, parts[at + 1])
+            out.add("`")
         else:
             start = out.begin_code()
-            out.raw("`")
-            _inline(out, found[1])
-            out.raw("`")
+            out.add("`")
+            _inline(out, parts[at + 1])
+            out.add("`")
             out.end_code(start)
-    if end < len(text):
-        _words(out, text[end:] if end else text)
+    if parts[-1]:
+        _words(out, parts[-1])
 
 
 def _words(out: Writer, text: str) -> None:
-    if not out.in_code and _MARK.search(text):
-        for mark, pattern in zip("*~_", _EMPHASIS, strict=True):
+    if ("*" in text or "_" in text or "~" in text) and not out.in_code:
+        for mark, pattern in _EMPHASIS:
             if mark in text:
                 text = pattern.sub(r"\1", text)
     out.add(unescape(text))
@@ -240,9 +244,9 @@ def _token(out: Writer, token: str) -> None:
     body, _, label = token.partition("|")
     label = unescape(label)
     kind, name = body[:1], body[1:]
-    if kind == "@" and _ID.fullmatch(name):
+    if kind == "@" and _is_id(name):
         out.mention(name, label)
-    elif kind == "#" and _ID.fullmatch(name):
+    elif kind == "#" and _is_id(name):
         out.channel(name, label)
     elif kind == "!" and name:
         _command(out, name, label)

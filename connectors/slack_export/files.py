@@ -66,7 +66,7 @@ class File:
             )
         try:
             with self.opener() as opened:
-                return opened.read(MAX_BYTES + 1)
+                return opened.read()
         except UNREADABLE as error:
             raise BadItem(
                 f"{self.path} cannot be read: {error}.", remedy="Copy the export again: it may be incomplete."

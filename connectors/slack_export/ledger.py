@@ -70,13 +70,14 @@ class Known:
         """Note a message."""
         number = self._of.get(time)
         if number is None:
-            if len(self._chunks.get(self._last, ())) >= CHUNK:
+            if len(self._chunks.setdefault(self._last, {})) >= CHUNK:
                 self._last += 1
+                self._chunks[self._last] = {}
             number = self._of[time] = self._last
-        self._chunks.setdefault(number, {})[time] = checksum
+        self._chunks[number][time] = checksum
+        self._dirty.add(number)
         if reply:
             self._replies.add(time)
-        self._dirty.add(number)
 
     def drop(self, time: int) -> None:
         """Forget a message."""

@@ -139,8 +139,8 @@ class Pass:
             self._ledger.put(f"q:{part.name}", None)
         self._strays(part, nothing)
         self._ledger.keep(part.name, reading.known)
-        reading.missing = [time for time in reading.known if time not in reading.present]
-        if reading.missing:
+        if len(reading.known) > len(reading.present):
+            reading.missing = [time for time in reading.known if time not in reading.present]
             self._lacking.append(reading)
         else:
             self._ledger.put(f"f:{part.name}", part.stamp)
@@ -161,7 +161,8 @@ class Pass:
         if item is None:
             return
         id_, attributes = item.id, item.sections[0].attributes
-        time = int(id_[id_.rindex("/") + 1 : -7] + id_[-6:])  # as its id ends
+        ts = str(attributes["ts"])
+        time = int(ts[:-7] + ts[-6:])
         if time in reading.present or time in reading.left_out:
             return
         if time < self._wanted.since or ("automated" in attributes and not self._wanted.bots):
