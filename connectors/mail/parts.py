@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from email.message import Message
 from email.parser import BytesParser
 from email.policy import Compat32
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ctxsync.connectors.mail.charsets import decode
 from ctxsync.connectors.mail.headers import text_of
@@ -19,7 +20,6 @@ from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from email.message import Message
 
 MAX_DEPTH: Final = 60  # parts within parts; real mail has fewer than ten, and the parser recurses
 MAX_PARTS: Final = 5_000
@@ -35,6 +35,7 @@ _NESTS = re.compile(
       | ^--(?P<line>[^\r\n]{1,210})$""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
+_HOLDS_PARTS = re.compile(rb"multipart|message/", re.IGNORECASE)
 _UNMUNGED = re.compile(rb"^>+(?=From )", re.MULTILINE)
 
 
@@ -44,6 +45,33 @@ class _AsWritten(Compat32):
     def header_fetch_parse(self, name: str, value: str) -> str:  # noqa: ARG002 (the policy's signature)
         """Return the value itself."""
         return value
+
+
+class _Part(Message):
+    """A message that finds its fields by an index: the standard one goes through all of them for each question."""
+
+    def _indexed(self) -> dict[str, list[Any]]:
+        known: tuple[int, dict[str, list[Any]]] | None = self.__dict__.get("_index")
+        headers: list[tuple[str, Any]] = self._headers  # type: ignore[attr-defined]
+        if known is None or known[0] != len(headers):
+            index: dict[str, list[Any]] = {}
+            for name, value in headers:
+                index.setdefault(name.lower(), []).append(value)
+            known = self.__dict__["_index"] = (len(headers), index)
+        return known[1]
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).lower() in self._indexed()
+
+    def get(self, name: str, failobj: Any = None) -> Any:
+        """Return the first field of a name."""
+        found = self._indexed().get(name.lower())
+        return found[0] if found else failobj
+
+    def get_all(self, name: str, failobj: Any = None) -> Any:
+        """Return all fields of a name."""
+        found = self._indexed().get(name.lower())
+        return [*found] if found else failobj
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +132,24 @@ def parsed(plain: bytes) -> Message:
         BadItem: It is nested too deep, or has more parts, lines or header than memory should hold.
     """
     guard(plain)
-    message = BytesParser(policy=_POLICY).parsebytes(plain)
-    if is_broken(message):
-        return BytesParser(policy=_POLICY).parsebytes(mended_header(plain))
+    message = _without_parts(plain) or _parsed(plain)
+    return _parsed(mended_header(plain)) if is_broken(message) else message
+
+
+def _parsed(data: bytes) -> Message:
+    return BytesParser(_Part, policy=_POLICY).parsebytes(data)
+
+
+def _without_parts(plain: bytes) -> Message | None:
+    """Return a message that holds no parts: only its header needs to be looked at line by line. None for any other."""
+    end = plain.find(b"\n\n")
+    header = plain[: end + 2]
+    if end < 0 or _HOLDS_PARTS.search(header):
+        return None
+    message = _parsed(header)
+    if message.defects or message.is_multipart() or message.get_payload():
+        return None
+    message.set_payload(plain[end + 2 :].decode("ascii", "surrogateescape"))
     return message
 
 
@@ -194,7 +237,7 @@ def _cut_again(message: Message, kind: str) -> str:
     boundary = boundary_of(data)
     if boundary:
         head = b'Content-Type: %s; boundary="%s"\n\n' % (kind.encode(), boundary)
-        again = BytesParser(policy=_POLICY).parsebytes(head + data)
+        again = _parsed(head + data)
         children = children_of(again)
         if any(not child.get_content_type().startswith("multipart/") or child.is_multipart() for child in children):
             kept: list[Message | str] = [*children]
@@ -247,6 +290,8 @@ def data_of(message: Message) -> bytes:
 
 def _parameter(message: Message, name: str, header: str = "content-type") -> str:
     """Return a parameter of a header; one that is written against the rules (`name*`) is none."""
+    if name not in str(message.get(header) or "").casefold():
+        return ""
     try:
         value = message.get_param(name, "", header=header)
     except (ValueError, TypeError, IndexError, LookupError, AttributeError):
