@@ -34,6 +34,8 @@ _OTHERS = word_set(
 )
 # Nobody writes as much in a mail: it is a log or a listing, which would take minutes to parse.
 MANY_CHARACTERS = 100_000
+# A statement has two ends and a verb; much of what is said in chat has less.
+LEAST_WORDS = 3
 # Under this many words a text is too short to tell, and is taken for English.
 _TOO_SHORT = 8
 
@@ -52,6 +54,8 @@ def tier0_only(episode: Episode) -> list[str]:
         reasons.append("language")
     elif episode.kind in ("mail", "slack") and len(own) > MANY_CHARACTERS:
         reasons.append("long")
+    elif episode.kind in ("mail", "slack") and len(own.split()) < LEAST_WORDS:
+        reasons.append("short")
     return reasons
 
 

@@ -95,3 +95,10 @@ def test_an_edit_withdraws_what_it_no_longer_says(reading: World) -> None:
     facts = reading.facts()
     assert "Tom Brandt employment Initech" in facts
     assert "Tom Brandt employment Globex" not in facts
+
+
+def test_what_is_too_short_to_state_anything_is_not_parsed(reading: World) -> None:
+    reading.show("work", said("1772000000.000100", "Thanks Tom!"), "C1")
+    reading.read().close()
+    (event,) = reading.store.read(types=("episode.extracted",))
+    assert event.payload["gate"] == ["tier0:short"]
