@@ -22,6 +22,7 @@ NAMES: Final = (
     "unchanged",
     "git_history",
     "imap",
+    "mailbox",
     "slack_export",
     "extraction",
     "rebuild",

@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ctxsync.connectors.mail.hiding import hidden_selectors, is_hiding
 from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 MAX_HTML: Final = 4_000_000  # characters; what is longer is cut
-MAX_SHEET: Final = 100_000  # characters of a style sheet that are looked at
 MAX_TAGS: Final = 20_000  # with more of them, their depth is measured before a parser that takes its square in time
 MAX_NESTING: Final = 3_000
 MAX_URL: Final = 300  # characters; a longer address is shown without its query
@@ -52,19 +52,13 @@ _REST_ID = re.compile(
 )
 _REST_STYLE = re.compile(r"border:none;border-top:solid#(?:e1e1e1|b5c4df)1\.0pt", re.IGNORECASE)
 
-_NONE = re.compile(r"(?:^|;)(?:display:none|mso-hide:all|opacity:0(?:\.0+)?(?=;|!|$))")
-_FLAT = re.compile(r"(?:^|;)(?:max-)?(?:height|width):0(?:px|pt|em|%)?(?=;|!|$)")
-_AWAY = re.compile(r"(?:^|;)(?:text-indent|left|top):-\d{3,}")
 _SIZE = re.compile(r"(?:^|;)font(?:-size)?:([^;]*)")
 _NO_SIZE = re.compile(r"^(?:0(?:\.0+)?(?:px|pt|%|r?em|/.*)?|(?:0?\.\d+|1(?:\.0+)?)(?:px|pt))(?:!important)?$")
 _VISIBILITY = re.compile(r"(?:^|;)visibility:(hidden|collapse|visible)")
 _BLANK = re.compile(r"[ \t\n\r\f\v\u00a0\u2002-\u200a\u202f\u205f\u3000]+")
-_PADDING = re.compile(r"(?:[\u200b\u200c\u200d\u034f\ufeff\u00ad\u2060\u2007]\s*){4,}")  # pushes a preview's end out
-_RULE = re.compile(r"([^{}]{1,300})\{([^{}]{0,3000})\}")
-_COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|<!--|-->")
+_PADDING = re.compile(r"(?:[\u200b\u200c\u200d\u034f\ufeff\u00ad\u2060]\s*){4,}")  # pushes a preview's end out
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
 _UNCLOSED = _words("br p li td th tr option img hr input meta link dt dd area base col wbr tbody thead tfoot")
-_SIMPLE = re.compile(r"^(?:[a-z0-9]+)?([.#][\w-]+)$", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -89,7 +83,7 @@ def plain_text(html: str) -> Plain:
     tree = LexborHTMLParser(html)
     if tree.root is None:
         return Plain("", [])
-    hidden = _hidden_selectors(html)
+    hidden = hidden_selectors(html)
     return _Layout(hidden).of(tree.root)
 
 
@@ -100,55 +94,6 @@ def _depth(html: str) -> int:
             depth = max(depth - 1, 0) if closing else depth + 1
             most = max(most, depth)
     return most
-
-
-def _hidden_selectors(html: str) -> frozenset[str]:
-    """Return the classes (`.c`) and ids (`#i`) that a style sheet in the page hides, outside of media queries."""
-    found: set[str] = set()
-    start = html.find("<style")
-    while start >= 0 and len(found) < 1000:
-        end = html.find("</style", start)
-        sheet = html[start : end if end >= 0 else start + MAX_SHEET][:MAX_SHEET].partition(">")[2]
-        for selectors, body in _RULE.findall(_without_media(_COMMENT.sub("", sheet))):
-            if _is_hiding("".join(body.lower().split())):
-                for selector in selectors.split(","):
-                    simple = _SIMPLE.match(selector.strip())
-                    if simple:
-                        found.add(simple[1])
-        start = html.find("<style", end) if end >= 0 else -1
-    return frozenset(found)
-
-
-def _without_media(sheet: str) -> str:
-    """Return a style sheet without its `@` blocks: they hold for some screens only."""
-    kept: list[str] = []
-    at = 0
-    while (begin := sheet.find("@", at)) >= 0:
-        kept.append(sheet[at:begin])
-        depth, position = 0, begin
-        for brace in re.finditer(r"[{};]", sheet[begin:]):
-            position = begin + brace.end()
-            if brace[0] == "{":
-                depth += 1
-            elif brace[0] == "}":
-                depth -= 1
-                if depth <= 0:
-                    break
-            elif not depth:
-                break
-        else:
-            return "".join(kept)
-        at = position
-    return "".join(kept) + sheet[at:]
-
-
-def _is_hiding(style: str) -> bool:
-    """Say whether a style, lower case and without white space, shows nothing of an element and what is in it."""
-    return bool(
-        _NONE.search(style)
-        or ("overflow:hidden" in style and _FLAT.search(style))
-        or (_AWAY.search(style) and ("absolute" in style or "text-indent" in style))
-    )
 
 
 @dataclass(slots=True)
@@ -228,7 +173,7 @@ class _Layout:
                 return None
             style = "".join((attributes.get("style") or "").lower().split())
             if style:
-                if _is_hiding(style):
+                if is_hiding(style):
                     return None
                 size = _SIZE.search(style)
                 if size:

@@ -279,6 +279,11 @@ def test_where_a_long_message_is_cut_does_not_depend_on_its_line_ends() -> None:
         "- x\n" * 50_000,
         "\n" * 300_000,
         "<div style='display:none" * 20_000,
+        "<style>" + "/*a" * 60_000 + "</style>",
+        "<style>" + "@;" * 90_000 + "</style>",
+        "<style>a</style>" * 20_000,
+        "<a href=http://example.com/>x" * 20_000,
+        "\u200b " * 60_000,
     ],
 )
 @pytest.mark.parametrize("kind", ["plain", "html"])
