@@ -59,6 +59,9 @@ def add(
         str | None,
         _option("--secret", "SPEC", "imap, slack: where password or token is: keyring:, env:NAME, command:…"),
     ] = None,
+    app_token: Annotated[
+        str | None, _option("--app-token", "SPEC", "slack: where an app-level token is; turns on Socket Mode.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Add a source to the settings; the next sync reads it.
@@ -73,7 +76,7 @@ def add(
         ctxsync source add imap robin@mail.example.com --name work --folders INBOX --folders Sent
         ctxsync source add imap robin@example.com --host mail.example.com
         ctxsync source add mailbox ~/Takeout/All.mbox
-        ctxsync source add slack harbourlight --channels "team-*"
+        ctxsync source add slack harbourlight --channels "team-*" --app-token keyring:
         ctxsync source add slack-export ~/Downloads/export.zip
     """
     import os
@@ -94,6 +97,7 @@ def add(
         "folders": tuple(folders or ()),
         "channels": tuple(channels or ()),
         "token" if kind == "slack" else "password": secret,
+        "app_token": app_token,
     }
     document = open_app(ctx).add_source(kind, location, name=name, **options)
     show(document, _added, as_json=as_json)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ctxsync.connectors.base import Batch, Item, Moved, Observed, Quarantined, Section, Sighted, Stream, Unsighted
-from ctxsync.errors import AuthError, CursorExpired, StoreFull, SuspiciousDeletion, Unavailable
+from ctxsync.errors import AuthError, CursorExpired, RateLimited, StoreFull, SuspiciousDeletion, Unavailable
 from ctxsync.events.store import EventStore
 from ctxsync.sync import SourceReport, Step, no_progress, preview_source, read_source
 
@@ -106,6 +106,25 @@ def test_one_stream_that_fails_keeps_what_it_gave_and_stops_no_other(store: Even
     (problem,) = report.problems
     assert (problem["kind"], problem["source"], problem["place"]) == ("paused", "vault", "one")
     assert report.paused == problem["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "patience", "asked"),
+    [
+        (RateLimited("Slow down.", retry_after=60), 10.0, ["one"]),
+        (Unavailable("Nobody answers."), -1.0, ["one"]),
+        (Unavailable("That folder is closed."), 10.0, ["one", "two"]),
+    ],
+)
+def test_a_server_that_answers_nothing_is_not_waited_for_once_more_for_every_stream(
+    store: EventStore, monkeypatch: pytest.MonkeyPatch, error: Exception, patience: float, asked: list[str]
+) -> None:
+    monkeypatch.setattr("ctxsync.sync.PATIENCE", patience)
+    source = Scripted("one", "two")
+    source.script = {"one": [error], "two": []}
+    report = read(store, source)
+    assert len(source.cursors) == len(asked)
+    assert [problem["place"] for problem in report.problems] == ["one"]
 
 
 def test_a_paused_stream_resumes_when_it_reads_again_and_says_so_once(store: EventStore) -> None:

@@ -212,6 +212,21 @@ def test_a_secret_that_would_not_be_found_is_not_asked_for(
     assert not drawer.held
 
 
+def test_adding_an_account_says_what_is_left_to_do(line: Any, tmp_path: Path) -> None:
+    line("init")
+    added = line("source", "add", "imap", "robin@example.com", "--host", "mail.example.com", "--folders", "INBOX")
+    assert "Added example.com (imap, robin@example.com at mail.example.com)." in added.out
+    assert "ctxsync source secret example.com" in added.out
+    team = line("source", "add", "slack", "harbourlight", "--app-token", "keyring:", "--channels", "team-*", "--json")
+    assert team.json | {"token": "keyring:", "app_token": "keyring:", "channels": ["team-*"]} == team.json
+    (tmp_path / "old.mbox").write_text("no mail")
+    refused = line("source", "add", "mailbox", str(tmp_path / "old.mbox"))
+    assert (refused.code, "is no mbox" in refused.err) == (2, True)
+    listed = line("source", "list").out
+    assert "robin@example.com at mail.example.com" in listed
+    assert "harbourlight  slack  slack.com" in listed
+
+
 def test_nothing_typed_stores_nothing(line: Any, drawer: Drawer) -> None:
     line("init")
     line("source", "add", "slack", "--name", "team")
