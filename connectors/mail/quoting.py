@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 from ctxsync.connectors.mail.words import FIELDS, FROM_FIELDS, OPENS, PHONE, WROTE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 MAX_SIGNATURE: Final = 40  # lines; what stands below a longer one may be the author's own words
 _WIDTH: Final = 72  # characters of a line at which mailers wrap, at the earliest
 _WRAPPED: Final = 45  # characters of what is wrapped off
 _LONGEST: Final = 320  # characters of an attribution: two addresses and a date
 
-_QUOTED = re.compile(r"^[ \t\u00a0]{0,3}>|^[A-Z]{1,3}> ")
+_QUOTED = re.compile(r"^[ \t\u00a0]{0,3}>|^[ \t]{0,3}[A-Z]{1,3}> ")
 _DATE = re.compile(r"\d{1,4}[-/.]\s?\d{1,2}[-/.]\s?\d{1,4}|\d{1,2}:\d{2}|\b(?:19|20)\d{2}\b|年.{1,4}月")
 _ADDRESS = re.compile(r"[^\s<>@]{1,80}@[^\s<>@]{1,80}")
 _RULE = re.compile(
@@ -37,6 +37,7 @@ _STAT = re.compile(r"^ \S.{0,200} \| +(?:\d+|Bin)")
 _PATCHED = ("diff ", "Index", "---", "=== ")
 _RULED = frozenset({"--", "__", "==", "**", "-~"})  # how rules begin
 _PHONED = frozenset("sgvdeiwSGVDEIW\u043e\u041e")  # how what phones add begins
+_SIGNS = _PHONED | {ruled[0] for ruled in _RULED}
 _LIST_FOOTER = re.compile(r"^[ \t]*(?:_{10,}|-{10,}|={10,}|-~-+~|--~--~)")
 
 
@@ -70,7 +71,7 @@ class _Lines:
         self.bare = [line.strip() for line in self.lines]
         self.starts = [0, *accumulate(len(line) + 1 for line in self.lines[:-1])]
         self.quoted = [
-            (line[:1] == ">" or (">" in line[:5] and bool(_QUOTED.match(line)))) and line[:6] != ">From "
+            (line[:1] == ">" or (">" in line[:8] and bool(_QUOTED.match(line)))) and line[:6] != ">From "
             for line in self.lines
         ]
         self.known = list(known)
@@ -143,13 +144,12 @@ class _Lines:
 
     def _attributions(self) -> None:
         """Quote the lines that say whose words the quoted lines below them are."""
-        for number in range(1, len(self.lines)):
-            if self.quoted[number] and not self.quoted[number - 1]:
-                last = number - 1
-                while last >= 0 and not self.bare[last] and number - last < 3:
-                    last -= 1
-                if last >= 0 and not self.quoted[last] and self.bare[last]:
-                    self._attribute(last, number)
+        for number, _ in _runs(self.quoted):
+            last = number - 1
+            while last >= 0 and not self.bare[last] and number - last < 3:
+                last -= 1
+            if last >= 0 and not self.quoted[last] and self.bare[last]:
+                self._attribute(last, number)
 
     def _attribute(self, last: int, until: int) -> None:
         for first in range(last, max(last - 3, -1), -1):
@@ -234,7 +234,7 @@ class _Lines:
 
     def _signatures(self) -> None:
         for number in range(self.end):
-            if self.quoted[number]:
+            if self.bare[number][:1] not in _SIGNS or self.quoted[number]:
                 continue
             line = self.lines[number]
             if line[:2] in {"--", "- "} and line in {"-- ", "--", "- -- ", "- --", "--\u00a0"}:
@@ -277,13 +277,10 @@ class _Lines:
         spans: list[tuple[int, int]] = [(start, end) for start, end in more if start < end]
         if not spans and True not in marks:
             return ()
-        before = -2
-        for number, marked in enumerate(marks):
-            if not marked or not self.bare[number]:
-                continue
-            end = self.starts[number] + len(self.lines[number])
-            spans.append((spans.pop()[0] if before == number - 1 else self.starts[number], end))
-            before = number
+        for first, end in _runs(marks):
+            told = [number for number in range(first, end) if self.bare[number]]
+            if told:
+                spans.append((self.starts[told[0]], self.starts[told[-1]] + len(self.lines[told[-1]])))
         joined: list[tuple[int, int]] = []
         for start, end in sorted(spans):
             if joined and (start <= joined[-1][1] or not self.text[joined[-1][1] : start].strip()):
@@ -291,6 +288,22 @@ class _Lines:
             else:
                 joined.append((start, end))
         return tuple(joined)
+
+
+def _runs(marks: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the half-open ranges of marked lines, as they are when each is asked for."""
+    first = -1
+    try:
+        while True:
+            first = marks.index(True, first + 1)
+            try:
+                end = marks.index(False, first)
+            except ValueError:
+                end = len(marks)
+            yield first, end
+            first = end
+    except ValueError:
+        return
 
 
 def _is_attribution(said: str, *, opening: bool) -> bool:
