@@ -91,8 +91,9 @@ class MailboxConnector:
         """Wake when a file below the path changed; `degraded` says why this is by polling, where it is."""
         from ctxsync.connectors.notes.watch import watching
 
-        folder = self.root if Path(self.root).is_dir() else str(Path(self.root).parent)
-        return watching(folder, lambda: wake(Stream(self.name)), self._report)
+        root = Path(self.root)
+        folder, file = (root, "") if root.is_dir() else (root.parent, root.name)
+        return watching(str(folder), lambda: wake(Stream(self.name)), self._report, file=file)
 
     def _limits(self) -> Limits:
         from ctxsync.connectors.mail.message import MAX_BODY

@@ -71,8 +71,8 @@ class Debounce:
 
 
 class _Handler(FileSystemEventHandler):
-    def __init__(self, root: str, note: Callable[[], None]) -> None:
-        self.root, self.note = root, note
+    def __init__(self, root: str, note: Callable[[], None], file: str = "") -> None:
+        self.root, self.note, self.file = root, note, file
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Note events that can change what a pass finds; reading a file can not."""
@@ -84,6 +84,8 @@ class _Handler(FileSystemEventHandler):
             self.note()
 
     def _matters(self, path: str) -> bool:
+        if self.file:
+            return Path(path).name == self.file
         parts = Path(os.path.relpath(path, self.root)).parts
         return not parts or parts[-1] in (".gitignore", ".ctxsyncignore") or not any(map(is_temporary, parts))
 
@@ -95,6 +97,7 @@ def watching(
     report: Callable[[str], None],
     observer: Callable[[], Watching] = Observer,
     *,
+    file: str = "",
     safety: float = SAFETY,
     poll: float = POLL,
 ) -> Iterator[None]:
@@ -105,6 +108,7 @@ def watching(
         wake: Called at most about once a second.
         report: Called with a reason when no watcher can be had and a timer stands in.
         observer: Makes the watcher.
+        file: The name of the one file in the folder that matters; what is below the folder is not looked at then.
         safety: Seconds between wakes beside a watcher.
         poll: Seconds between wakes without one.
     """
@@ -120,7 +124,7 @@ def watching(
             changed.notify()
 
     try:
-        watcher.schedule(_Handler(root, note), root, recursive=True)
+        watcher.schedule(_Handler(root, note, file), root, recursive=not file)
         watcher.start()
         started = True
     except (OSError, RuntimeError) as error:

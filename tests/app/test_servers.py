@@ -90,7 +90,9 @@ def test_a_server_that_asks_for_time_gets_it_and_the_time_is_told(office: Desk, 
 
 def test_a_dry_run_asks_what_it_may_and_goes_on_past_what_it_may_not(office: Desk, server: MailServer) -> None:
     config = office.home.config_path
-    config.write_text(config.read_text() + '\n[[sources]]\nname = "team"\ntype = "slack"\ntoken = "env:NO_SUCH_TOKEN"\n')
+    config.write_text(
+        config.read_text() + '\n[[sources]]\nname = "team"\ntype = "slack"\ntoken = "env:NO_SUCH_TOKEN"\n'
+    )
     server.refuses = lambda _: SLOW_DOWN
     office.app().sync(SyncRequest(sources=("work",)))
     report = office.app().sync(SyncRequest(dry_run=True))

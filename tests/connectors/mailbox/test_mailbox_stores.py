@@ -256,3 +256,13 @@ def test_a_delivery_wakes_a_watcher(desk: Desk) -> None:
     with connector.watch(lambda _: woken.set()):
         desk.put("new/1.a", PLAIN[0])
         assert woken.wait(20)
+
+
+def test_a_mail_at_the_end_of_an_mbox_wakes_a_watcher(tmp_path: Path) -> None:
+    path = tmp_path / "All.mbox"
+    path.write_bytes(b"")
+    woken = threading.Event()
+    with MailboxConnector("mine", {"path": str(path)}, Options()).watch(lambda _: woken.set()):
+        with path.open("ab") as file:
+            file.write(b"From robin@example.com Mon Mar  4 10:00:00 2024\n" + PLAIN[0] + b"\n")
+        assert woken.wait(20)

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from watchdog.events import FileModifiedEvent, FileMovedEvent
 
 from ctxsync.connectors.base import Stream
 from ctxsync.connectors.notes.watch import LONGEST, QUIET, SAFETY, Debounce, watching
@@ -103,6 +104,25 @@ def test_a_watcher_whose_queue_overflowed_is_made_up_for_by_the_timer(tmp_path: 
     with watching(str(tmp_path), wakes.release, reasons.append, Deaf, safety=0.01):
         assert all(wakes.acquire(timeout=10) for _ in range(3))
     assert reasons == []
+
+
+def test_a_single_file_is_watched_without_what_lies_beside_and_below(tmp_path: Path) -> None:
+    """A file may lie in a home folder: watching all of that would take every watch that the system has."""
+    asked: list[tuple[FileSystemEventHandler, bool]] = []
+
+    class Ear(Deaf):
+        def schedule(self, event_handler: FileSystemEventHandler, path: str, *, recursive: bool = False) -> object:
+            asked.append((event_handler, recursive))
+            return None
+
+    wakes = threading.Semaphore(0)
+    with watching(str(tmp_path), wakes.release, print, Ear, file="All.mbox", safety=1000):
+        ((handler, recursive),) = asked
+        assert not recursive
+        handler.on_any_event(FileModifiedEvent(str(tmp_path / "Other.mbox")))
+        handler.on_any_event(FileMovedEvent(str(tmp_path / ".new"), str(tmp_path / "All.mbox")))
+        assert wakes.acquire(timeout=10)
+    assert not wakes.acquire(blocking=False)
 
 
 @pytest.mark.slow
