@@ -316,18 +316,15 @@ def leaves(message: Message) -> Iterator[tuple[str, bytes]]:
 def body_digest(message: Message) -> str:
     """Return the SHA-256 (hex) of a message's decoded leaves: equal however it travelled, and wherever it was stored.
 
-    Transfer encodings are off. In text, line ends are LF, what an mbox put before `From ` is off, and so are blank
-    lines and white space at the end, which mailers and stores add and cut.
+    Transfer encodings are off, line ends are LF, what an mbox put before `From ` is off, and so are blank lines and
+    white space at the end, which mailers and stores add and cut.
     """
     hasher = hashlib.sha256()
     for kind, data in leaves(message):
-        if kind.startswith(("text/", "message/")):
-            content = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            if b">From " in content:
-                content = _UNMUNGED.sub(b"", content)
-            content = content.rstrip()
-        else:
-            content = data
+        content = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+        if b">From " in content:
+            content = _UNMUNGED.sub(b"", content)
+        content = content.rstrip()
         hasher.update(b"%d:%s:" % (len(content), kind.encode("utf-8", "replace")))
         hasher.update(content)
     return hasher.hexdigest()

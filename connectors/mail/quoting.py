@@ -267,7 +267,7 @@ class _Lines:
             self.code[number] = inside
 
     def _may_have_patches(self) -> bool:
-        return self.text.startswith(_PATCHED) or any(f"\n{opening}" in self.text for opening in _PATCHED)
+        return any(opening in self.text for opening in _PATCHED)
 
     def _quote(self, first: int, end: int) -> None:
         self.quoted[first:end] = [True] * (end - first)

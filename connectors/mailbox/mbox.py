@@ -1,9 +1,10 @@
 """Cuts an mbox file into messages, one at a time; knows no items, and reads nothing but the file it is given.
 
-A message begins with a line `From …` that opens the file or follows a blank line, and that a header field follows:
-programs differ in what they write there, and many leave such lines in texts as they are. A Content-Length that ends
-exactly where another message begins is believed. One `>` is taken off lines `>From `, `>>From ` and so on (mboxrd; of
-what mboxo writes, only a quoted `>From ` cannot be told apart, and the parser reads both alike).
+A message begins with a line `From …` that opens the file, or that follows a blank line and has an envelope's date or a
+header field below it: programs differ in what they write there, and many leave such lines in texts as they are. A
+Content-Length that ends exactly where another message begins is believed. One `>` is taken off lines `>From `,
+`>>From ` and so on (mboxrd; of what mboxo writes, only a quoted `>From ` cannot be told apart, and the parser reads both
+alike).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ENVELOPE = re.compile(
 )
 _STRICT = re.compile(
     rb"From \S.{0,300} (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,40}\d\d:\d\d.{0,40}\r?\Z", re.DOTALL
-)  # without a blank line above
+)  # sender, weekday and time: no sentence
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,12})[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _EXPUNGED = re.compile(rb"^x-mozilla-status:[ \t]*([0-9a-f]{4})\b", re.MULTILINE | re.IGNORECASE)
 _END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
@@ -159,12 +160,12 @@ class _Cutter:
         """Say whether a message begins at a position of the buffer."""
         end = self.buffer.find(b"\n", at, at + _AHEAD)
         line = bytes(self.buffer[at : end if end >= 0 else at + _AHEAD])
-        if end < 0 or not line.startswith(b"From ") or not _FIELD.match(self.buffer, end + 1):
+        if end < 0 or not line.startswith(b"From "):
             return False
-        before = self.buffer[max(at - 3, 0) : at]
-        if before.endswith((b"\n\n", b"\n\r\n")):
-            return bool(_ENVELOPE.match(line))
-        return bool(_STRICT.match(line))
+        follows = self.buffer[max(at - 3, 0) : at].endswith((b"\n\n", b"\n\r\n"))
+        if _STRICT.match(line):
+            return follows or bool(_FIELD.match(self.buffer, end + 1))
+        return follows and bool(_ENVELOPE.match(line)) and bool(_FIELD.match(self.buffer, end + 1))
 
     def _let_go(self, searched: int) -> int:
         """Drop what is over the limit of a long message, but for its last bytes; return how much that was."""
