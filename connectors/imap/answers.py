@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,6 +18,13 @@ _LIST: Final = re.compile(
     rb'\((?P<flags>[^)]*)\) (?P<delimiter>NIL|"(?:\\.|[^"\\])?"|\{\d+\}) ?(?P<name>.*)', re.DOTALL | re.IGNORECASE
 )
 _PAIRS: Final = re.compile(rb"\(([^()]*)\)\s*$")
+_BODY: Final = re.compile(rb"\d+ \(UID (?P<uid>\d{1,10}) BODY\[\] \{(?P<size>\d{1,12})\}")
+_HEAD: Final = re.compile(
+    rb"\d+ \(UID (?P<uid>\d{1,10}) RFC822\.SIZE (?P<size>\d{1,12}) INTERNALDATE "
+    rb'"(?P<day>[ \d]\d)-(?P<month>[A-Z][a-z]{2})-(?P<year>\d{4}) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d) '
+    rb'(?P<sign>[+-])(?P<hours>\d\d)(?P<minutes>\d\d)"\)'
+)
+_MONTHS: Final = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _MODSEQ: Final = re.compile(rb"\(MODSEQ \d+\)", re.IGNORECASE)
 
 
@@ -106,9 +113,22 @@ def numbers(data: Sequence[Any]) -> Iterator[int]:
 
 
 def message(group: list[Any]) -> Message | None:
-    """Return what one FETCH answer says; None when it is odd, or of no message by UID."""
+    """Return what one FETCH answer says; None when it is odd, or of no message by UID.
+
+    The two shapes in which nearly every answer comes are read here, which takes a tenth of the time; any other by
+    imapclient.
+    """
     from imapclient.response_parser import parse_fetch_response
 
+    first = group[0]
+    if len(group) == 2 and isinstance(first, tuple) and group[1] == b")":
+        plain = _BODY.fullmatch(first[0])
+        if plain and len(first[1]) == int(plain["size"]):
+            return Message(int(plain["uid"]), None, 0, bytes(first[1]), None)
+    elif len(group) == 1 and isinstance(first, bytes):
+        plain = _HEAD.fullmatch(first)
+        if plain:
+            return Message(int(plain["uid"]), int(plain["size"]), _received(plain), None, None)
     try:
         (found,) = parse_fetch_response(group, normalise_times=False, uid_is_key=False).values()
     except Exception:  # noqa: BLE001 - the library's parser raises many kinds; each means that this answer is odd
@@ -128,6 +148,18 @@ def message(group: list[Any]) -> Message | None:
         body if isinstance(body, bytes) else None,
         tuple(_label(label) for label in labels) if isinstance(labels, tuple) else None,
     )
+
+
+def _received(found: re.Match[bytes]) -> int:
+    """Return the INTERNALDATE of a head, milliseconds UTC; 0 when there is no such moment."""
+    try:
+        offset = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"]))
+        day, hour, minute, second = (int(found[name]) for name in ("day", "hour", "minute", "second"))
+        month = 1 + _MONTHS.index(found["month"])
+        zone = timezone(offset if found["sign"] == b"+" else -offset)
+        return _milliseconds(datetime(int(found["year"]), month, day, hour, minute, second, tzinfo=zone))
+    except (ValueError, OverflowError):
+        return 0
 
 
 def _milliseconds(value: object) -> int:

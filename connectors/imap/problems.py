@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 LONGEST = 200  # characters of a server's words that are shown
 BUSY_WAIT = 300.0  # seconds: servers that count connections forget them within minutes
 _TRY_LATER = re.compile(r"\[(UNAVAILABLE|INUSE|SERVERBUG|CONTACTADMIN)\]", re.IGNORECASE)  # RFC 5530
-_BUSY = re.compile(r"\[(LIMIT|THROTTLED|OVERQUOTA)\]|too many (simultaneous )?(connections|logins)|exceeded .*limits", re.IGNORECASE)
+_BUSY = re.compile(
+    r"\[(LIMIT|THROTTLED|OVERQUOTA)\]|too many (simultaneous )?(connections|logins)|exceeded .*limits", re.IGNORECASE
+)
 _HOSTNAME_MISMATCH, _EXPIRED, _NOT_YET_VALID = (62, 64), 10, 9  # OpenSSL's X509_V_ERR_*: name, IP address
 _UNTRUSTED = (18, 19, 20, 21)
 
