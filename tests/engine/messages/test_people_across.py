@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def mailmap(*entries: tuple[str, str, str]) -> Item:
-    listed = [{"name": name, "email": new, "old_name": "", "old_email": old} for name, new, old in entries]
+    listed: list[Any] = [{"name": name, "email": new, "old_name": "", "old_email": old} for name, new, old in entries]
     return Item("mailmap:heron", "mailmap", ".mailmap", (), attributes={"entries": listed})
 
 

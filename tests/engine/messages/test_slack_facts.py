@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ctxsync.connectors.base import Link
 from tests.engine.messages.world import directory, said, who
@@ -32,7 +32,7 @@ def test_an_answer_to_a_message_that_is_not_there_stands_for_it_until_it_comes(w
 
 
 def test_mentions_links_files_and_channels_are_stated_and_reactions_are_no_facts(world: World) -> None:
-    stated = {
+    stated: dict[str, Any] = {
         "mentions": [who("Tom Brandt", "slack:T1:U2")],
         "channels": ["C2"],
         "reactions": {"tada": 3},

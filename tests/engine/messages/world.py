@@ -104,7 +104,7 @@ def said(
 
 def directory(*people: tuple[str, str, str], bots: Any = (), channels: Any = (("C1", "general"),)) -> Item:
     """Return the directory of T1; `people` are (user, name, e-mail)."""
-    listed = [
+    listed: list[Any] = [
         {"key": f"slack:T1:{user}", "name": name, "names": [name], "email": email, "bot": False}
         for user, name, email in people
     ]
@@ -112,7 +112,7 @@ def directory(*people: tuple[str, str, str], bots: Any = (), channels: Any = (("
         {"key": f"address:slack:T1:{user}", "name": name, "names": [name], "email": email, "bot": True}
         for user, name, email in bots
     ]
-    known = [{"id": id_, "name": name, "topic": ""} for id_, name in channels]
+    known: list[Any] = [{"id": id_, "name": name, "topic": ""} for id_, name in channels]
     return Item(
         "slack-directory:T1",
         "directory",
@@ -198,7 +198,7 @@ class World:
 
     def spans(self, phrase_class: str) -> list[tuple[str, str, str | None, str | None]]:
         with self.read() as graph:
-            rows = graph.db.execute(FACTS).fetchall()
+            rows: list[Any] = graph.db.execute(FACTS).fetchall()
         return [(h, t, day(start), day(end)) for h, _, c, t, _, start, end in rows if c == phrase_class]
 
     def entities(self) -> dict[str, tuple[str, str]]:
