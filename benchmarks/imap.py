@@ -15,8 +15,11 @@ import sys
 import tempfile
 import time
 from base64 import encodebytes
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import imapclient
 
 from benchmarks.git_history import peak, timed
 from benchmarks.report import Row
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 MESSAGES = 10_000
 FOLDERS = 2
 REPEATS = 3
+LINE = 100_000_000  # bits a second
 
 
 def messages(number: int) -> Iterator[bytes]:
@@ -113,9 +117,10 @@ def deliver(server: Dovecot, user: str, number: int) -> int:
     return size
 
 
-def bare(server: Dovecot, user: str) -> None:
+def bare(server: Dovecot, user: str, port: int = 0) -> None:
     """Fetch everything in chunks as the connector does, and do nothing with it."""
-    with server.client(user) as client:
+    with imapclient.IMAPClient("127.0.0.1", port or server.port, ssl=False, timeout=60) as client:
+        client.login(user, PASSWORD)
         for folder in ("INBOX", "Archive"):
             client.select_folder(folder, readonly=True)
             found: dict[int, Any] = client.fetch(client.search("ALL"), ["RFC822.SIZE", "INTERNALDATE"])
@@ -150,6 +155,19 @@ def into(store: EventStore, port: int, user: str) -> SourceReport:
     return report
 
 
+@contextmanager
+def throttled(port: int) -> Iterator[int]:
+    """Put a line of 100 Mbit/s before the server."""
+    with traced(port) as wire:
+
+        def slowly(data: bytes) -> bytes:
+            time.sleep(len(data) * 8 / LINE)
+            return data
+
+        wire.fault = slowly
+        yield wire.port
+
+
 def rows(number: int = MESSAGES) -> list[Row]:
     if DOVECOT is None:
         sys.stderr.write(f"{NEEDS}\n")
@@ -166,13 +184,16 @@ def rows(number: int = MESSAGES) -> list[Row]:
             with EventStore.open(Path(folder) / f"{turn}.db", write=True) as store:
                 logging.append(timed(lambda: into(store, server.port, user)))
         late = peak()
+        with throttled(server.port) as port:
+            far = timed(lambda: bare(server, user, port))[0], timed(lambda: batches(port, user))[0]
         with EventStore.open(Path(folder) / "0.db", write=True) as store, traced(server.port) as wire:
             again = timed(lambda: into(store, wire.port, user))[0]
             trips = len(wire.commands())
     base, read, logged = (statistics.median(clock for clock, _ in each) for each in (fetching, reading, logging))
     return [
         Row(f"IMAP backfill of {number:,} messages ({size / 1e6:.0f} MB); bare imapclient", read, "s", base, most=2),
-        Row("  the same into the log", logged, "s", base),
+        Row("  the same two over a line of 100 Mbit/s", far[1], "s", far[0], most=2),
+        Row("  into the log", logged, "s", base),
         Row("  messages into the log", number / logged, "/s"),
         Row("  pass with nothing new", again, "s"),
         Row("  commands of that pass, a folder", trips / FOLDERS, "", most=10),
