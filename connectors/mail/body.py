@@ -60,7 +60,7 @@ def body_of(texts: Sequence[Sequence[Leaf]]) -> Body:
     length = 0
     for forms in texts:
         text, quoted = _chosen(forms, flags)
-        text = _CONTROL.sub("", text) if not text.isprintable() else text
+        text = text if text.replace("\n", "").isprintable() else _CONTROL.sub("", text)
         lead = len(text) - len(text.lstrip("\n"))
         text = text.strip("\n").rstrip()
         if not text:
