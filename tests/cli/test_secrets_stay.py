@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SECRET = 'open"sesame\\ö-7741'
-MARK = "7741"  # stands in every spelling but base64
+SECRET = 'open"sesame\\ö-quokka7741'
+MARK = "quokka7741"  # stands in every spelling but base64; long enough to be no hash's digits
 ADD = ("source", "add", "imap", "robin@127.0.0.1", "--name", "work", "--secret", "env:MAIL_PASSWORD")
 
 
