@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,10 @@ SELECT e.id, e.episode, e.source, h.line FROM sighting AS s
 JOIN episode AS e ON e.item = s.item JOIN holding AS h ON h.episode = e.id AND h.until IS NULL
 WHERE s.place = :place AND s.until IS NULL ORDER BY h.line, e.id LIMIT :most
 """
+BY_ITEM = """
+SELECT e.id, e.episode, e.source, h.line FROM json_each(:items) AS j JOIN item AS i ON i.item = j.value
+JOIN episode AS e ON e.item = i.id JOIN holding AS h ON h.episode = e.id AND h.until IS NULL ORDER BY e.id LIMIT :most
+"""
 POSITIONS = """
 SELECT position FROM event WHERE source = :source AND subject = :subject
 AND type IN ('episode.extracted', 'extraction.failed') ORDER BY position
@@ -37,8 +42,8 @@ def explain(app: App, subject: str) -> dict[str, Any]:
 
     Args:
         app: The home.
-        subject: An episode's id or the beginning of one (six characters or more), a place (`People/Nadia.md`), or a
-            place and a line (`People/Nadia.md:12`).
+        subject: An episode's id or the beginning of one (six characters or more), a place (`People/Nadia.md`), a place
+            and a line (`People/Nadia.md:12`), a mail's `<message-id>`, or the link of a Slack message.
 
     Returns:
         `{"episodes": [{"episode", "source", "locator", "title", "text", "occurred_at", "extractions": [payload of
@@ -78,6 +83,8 @@ def explain(app: App, subject: str) -> dict[str, Any]:
 
 
 def _named(reader: Reader, subject: str) -> Iterator[tuple[int, str, str]]:
+    from ctxsync.engine.reading import linking
+
     word = subject.strip()
     if len(word) >= 6 and set(word.lower()) <= _HEX:
         yield from ((row[0], row[1], row[2]) for row in reader.rows(BY_ID, {"id": word.lower(), "most": _MOST}))
@@ -87,6 +94,8 @@ def _named(reader: Reader, subject: str) -> Iterator[tuple[int, str, str]]:
     if not rows and colon and line.isdecimal():
         above = [row for row in reader.rows(BY_PLACE, {"place": place, "most": _LATEST}) if row[3] <= int(line)]
         rows = above[-1:]
+    if not rows:
+        rows = reader.rows(BY_ITEM, {"items": json.dumps(linking.items_at(reader, word, _LATEST)), "most": _MOST})
     yield from ((row[0], row[1], row[2]) for row in rows)
 
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 FUZZY_CANDIDATES = 20_000
 FIRST_NAMES = 50
 _SHA = re.compile(r"[0-9a-f]{7,64}")
+_MESSAGE_ID = re.compile(r"<(?P<id>[^<>]+)>(?:#.*)?\Z")
+_APP_LINK = re.compile(
+    r"https://slack\.com/app_redirect\?team=(?P<team>\w+)&channel=(?P<channel>\w+)&message_ts=(?P<ts>[\d.]+)\Z"
+)
 _ISSUE = re.compile(r"#[0-9]{1,9}")
 
 BY_NAME = """
@@ -28,6 +32,11 @@ WHERE n.since <= :p AND (n.until IS NULL OR n.until > :p) ORDER BY j.key, n.enti
 KINDS_OF = """
 SELECT DISTINCT k.entity, k.kind FROM json_each(:ids) AS j JOIN identity_key AS k ON k.entity = j.value
 WHERE k.kind IN ('message', 'channel', 'mail', 'message-id') AND k.since <= :p AND (k.until IS NULL OR k.until > :p)
+"""
+MAILS = """
+SELECT DISTINCT m.value FROM identity_key AS k JOIN identity_key AS m ON m.entity = k.entity AND m.kind = 'mail'
+WHERE k.value = :value AND k.kind = 'message-id' AND k.since <= :p AND (k.until IS NULL OR k.until > :p)
+AND m.since <= :p AND (m.until IS NULL OR m.until > :p) ORDER BY m.value
 """
 SUBJECTS = """
 SELECT DISTINCT n.entity FROM name AS n JOIN identity_key AS k ON k.entity = n.entity AND k.kind = 'mail'
@@ -93,6 +102,19 @@ def channel(reader: Reader, name: str, position: int) -> str:
     """Return `<team>/<id>` of the one channel that is called so (`#general`); empty where none or several are."""
     found = reader.rows(CHANNEL, {"gram": normal(name), "name": name, "p": position})
     return str(found[0][0]) if len(found) == 1 else ""
+
+
+def items_at(reader: Reader, locator: str, position: int) -> list[str]:
+    """Return the items that a locator of mail or Slack leads to: a Message-ID, a link as `shapes.locator` gives it, an id."""
+    link = _APP_LINK.match(locator)
+    if link is not None:
+        return [f"slack:{link['team']}/{link['channel']}/{link['ts']}"]
+    if locator.startswith(("mail:", "slack:")):
+        return [locator]
+    message = _MESSAGE_ID.match(locator)
+    if message is None:
+        return []
+    return [f"mail:{row[0]}" for row in reader.rows(MAILS, {"value": message["id"], "p": position})]
 
 
 def starting(reader: Reader, gram: str, position: int) -> list[int]:
@@ -188,6 +210,9 @@ def resolve(reader: Reader, text: str, position: int) -> list[int]:
     """
     text = text.strip()
     found = [row[0] for row in reader.rows(BY_ID, {"text": text})] or keyed(reader, text, position)
+    if not found and text.startswith("#"):
+        named_so = channel(reader, text, position)
+        found = keyed(reader, f"channel:{named_so}", position) if named_so else []
     gram = normal(text)
     if not found and gram in ("me", "i", "myself"):
         found = owner(reader, position)

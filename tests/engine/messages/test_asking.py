@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxsync.engine.reading import Reader, linking
+from ctxsync.engine.reading.browse import entity
 from ctxsync.events.model import SourceConfigured
 from ctxsync.events.store import EventStore, NewEvent
 from tests.engine.messages.world import ME, NADIA, ROBIN, World, directory, mail, note, said, who
@@ -154,6 +156,30 @@ def test_a_passage_says_who_wrote_it_when_and_where_it_is_found(told: World) -> 
     (posted,) = told.ask("what did Nadia say in #general?")["passages"]
     assert posted["author"] == "Nadia Okoro"
     assert posted["locator"] == ("https://slack.com/app_redirect?team=T1&channel=C1&message_ts=1779700000.000100")
+
+
+def test_a_locator_leads_back_to_the_item(told: World) -> None:
+    told.read().close()
+    reader = Reader.open(told.root / "graph.db")
+    try:
+        (mailed,) = told.ask("emails from Nadia")["passages"]
+        (posted,) = told.ask("what did Nadia say in #general?")["passages"]
+        for passage in (mailed, posted):
+            for locator in (passage["locator"], passage["subject"]):
+                assert linking.items_at(reader, locator, 2**62) == [passage["subject"]]
+        assert linking.items_at(reader, "<nobody@example.com>", 2**62) == []
+    finally:
+        reader.close()
+
+
+def test_a_channel_is_found_by_its_name(told: World) -> None:
+    told.read().close()
+    reader = Reader.open(told.root / "graph.db")
+    try:
+        (channel,) = entity(reader, "#ops", now=0)["entities"]
+        assert channel["keys"]["channel"] == ["T1/C2"]
+    finally:
+        reader.close()
 
 
 def test_a_message_is_not_what_its_words_name(told: World) -> None:
