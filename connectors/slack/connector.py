@@ -107,7 +107,9 @@ class SlackConnector:
         channels = sorted(session.found.readable)
         # Each pass begins with another channel: where Slack's limits end passes early, all get their turn.
         first = self._options.now // 60_000 % max(1, len(channels))
-        for channel in channels[first:] + channels[:first]:
+        live = listening(self.name, self._url)
+        named = live.named() if live else set()
+        for channel in sorted(channels[first:] + channels[:first], key=lambda channel: channel not in named):
             yield Stream(self.name, channel)
 
     def read(self, stream: Stream, cursor: Mapping[str, Json] | None) -> Iterator[Batch]:

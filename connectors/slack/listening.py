@@ -28,6 +28,7 @@ class Listening:
         self._alive = False
         self._read: set[str] = set()
         self._told: set[str] = set()
+        self._named: set[str] = set()
         self._threads: dict[str, set[str]] = {}
         self._session: Session | None = None
 
@@ -63,6 +64,7 @@ class Listening:
         with self._lock:
             self._told.add(str(event.get("channel_type") or ""))
             self._read.discard(channel)
+            self._named.add(channel)
             self._threads.setdefault(channel, set()).update(threads)
         return channel
 
@@ -77,7 +79,13 @@ class Listening:
             if self._alive and kind in self._told and channel in self._read:
                 return False
             self._read.add(channel)
+            self._named.discard(channel)
             return True
+
+    def named(self) -> set[str]:
+        """Return the channels that events named and that were not read since: those to begin with."""
+        with self._lock:
+            return set(self._named)
 
     def threads(self, channel: str) -> set[str]:
         """Return, once, the threads of a channel that events named: their parents may be older than any window."""

@@ -10,9 +10,6 @@ ranges and threads there are to read, `schedule` says.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +19,15 @@ from ctxsync.connectors.base import (
     Observed,
     Quarantined,
     Released,
-    Sighted,
     Unsighted,
     breaker_trips,
-    item_fingerprint,
 )
 from ctxsync.connectors.slack.api import Refused, records
+from ctxsync.connectors.slack.intake import Intake, thread_state
 from ctxsync.connectors.slack.ledger import Entry, with_thread
 from ctxsync.connectors.slack.schedule import bad_at, reconciled, schedule
 from ctxsync.connectors.slack.stamps import DAY, micros, stamp
-from ctxsync.errors import BadItem, RateLimited, SourceError, SuspiciousDeletion
+from ctxsync.errors import RateLimited, SourceError, SuspiciousDeletion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,11 +36,6 @@ if TYPE_CHECKING:
     from ctxsync.connectors.slack.schedule import Plan
 
 _FAR = 365 * DAY  # microseconds after all that is known: the end of an open range, whatever this machine's clock says
-_VOLATILE = frozenset(
-    ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "last_read", "is_starred")
-)
-_BLOCK_ID = re.compile(r'"block_id": "[^"]*"')
-_DIGEST = 12  # hex characters kept of a fingerprint: 48 bits, compared only with the same message's
 
 
 class Reading:
@@ -58,6 +49,7 @@ class Reading:
     def __init__(self, plan: Plan, ledger: Ledger) -> None:
         self._plan = plan
         self._ledger = ledger
+        self._intake = Intake(plan, ledger)
         self._now = plan.options.now * 1000
         self._listed: set[int] = set()
         self._changed = 0
@@ -116,7 +108,7 @@ class Reading:
         start = min(times) if more else low
         changes: list[Change] = []
         for message in messages:
-            self._take(message, changes)
+            self._intake.take(message, changes)
         self._listed |= times
         for at, entry in ledger.between(start, high):
             if entry.listed and at not in times:
@@ -182,11 +174,11 @@ class Reading:
                         continue  # each page repeats the parent
                     seen.update(() if reply is None else (reply,))
                     if reply == at and not told[1]:
-                        told = _thread_state(message)  # nobody asked history
+                        told = thread_state(message)  # nobody asked history
                     if reply != at:
-                        self._take(message, changes, thread=parent)
+                        self._intake.take(message, changes, thread=parent)
                     elif at not in self._listed:
-                        self._take(message, changes, ask=False)
+                        self._intake.take(message, changes, ask=False)
                 if changes:
                     yield self._batch(changes)
         except Refused as error:
@@ -213,56 +205,6 @@ class Reading:
         changes = []
         self._release(changes, lambda ts, thread: thread == parent and ts not in seen)
         yield self._batch(changes)
-
-    def _take(self, message: Mapping[str, Any], changes: list[Change], *, thread: str = "", ask: bool = True) -> None:
-        """Note one message as it reads now, and what that changes. `thread` is that of a reply read in it."""
-        ledger, plan = self._ledger, self._plan
-        at = micros(message.get("ts"))
-        known = None if at is None else ledger.get(at)
-        place = self._place(message, at, thread)
-        if at is not None and at < plan.since:
-            return  # the parent of a thread, older than what is asked for
-        if place in ledger.bad and ledger.bad[place] == _raw(message) and not plan.options.retry_quarantined:
-            return
-        try:
-            item = plan.make(message)
-            digest = item_fingerprint(item)[:_DIGEST] if item else ""
-        except (BadItem, TypeError) as error:  # TypeError: what JSON cannot hold
-            raw = ledger.bad[place] = _raw(message)
-            id_ = f"{plan.prefix}{message.get('ts')}" if known and known.digest else ""
-            changes.append(Quarantined(place, str(error), raw, id_))
-            return
-        if at is None and item is not None:
-            raw = ledger.bad[place] = _raw(message)
-            changes.append(Quarantined(place, "The message's `ts` is none that Slack gives.", raw))
-        if at is None:
-            return
-        if ledger.bad.pop(place, None) is not None:
-            changes.append(Released(place))
-        parent = str(message.get("thread_ts") or "")
-        reply = thread or (parent if parent != stamp(at) and micros(parent) is not None else "")
-        before = known or Entry("", reply, not thread)
-        if item is not None:
-            ledger.gone.discard(at)
-            if digest != before.digest:
-                changes.append(Observed(item, plan.channel.id))
-                if not before.digest:
-                    changes.append(Sighted(item.id, plan.channel.id))
-        elif before.digest:
-            # A tombstone, or what the settings leave out now: it goes behind the breaker, with all that is gone.
-            ledger.gone.add(at)
-            digest = before.digest
-        latest, replies = _thread_state(message)
-        if not reply and ask and (latest, replies) != (before.latest, before.replies):
-            ledger.due[stamp(at)] = (latest, replies)
-        if digest or replies or known:
-            ledger.put(at, Entry(digest, reply, before.listed or not thread, before.latest, before.replies))
-
-    def _place(self, message: Mapping[str, Any], at: int | None, thread: str) -> str:
-        """Return what a message that cannot be read is known by in quarantine."""
-        if at is not None:
-            return f"{self._plan.prefix}{stamp(at)}" + (f"@{thread}" if thread else "")
-        return f"{self._plan.prefix}{str(message.get('ts'))[:40]!r}"
 
     def _release(self, changes: list[Change], vanished: Callable[[int, str], bool]) -> None:
         """Take what is not there any more out of quarantine; `vanished` is asked with a time and the thread read."""
@@ -320,17 +262,3 @@ class Reading:
             ledger.drop(at)
         ledger.gone.discard(at)
         return [Unsighted(f"{plan.prefix}{stamp(at)}", plan.channel.id)]
-
-
-def _thread_state(message: Mapping[str, Any]) -> tuple[str, int]:
-    """Return what a message says of its thread: the latest reply, and how many there are."""
-    replies = message.get("reply_count")
-    replies = replies if isinstance(replies, int) else 0
-    return (str(message.get("latest_reply") or ""), replies) if replies else ("", 0)
-
-
-def _raw(message: Mapping[str, Any]) -> str:
-    """Return the digest of a message as it came, apart from what Slack changes though nobody changed the message."""
-    said = {key: value for key, value in message.items() if key not in _VOLATILE}
-    text = _BLOCK_ID.sub("", json.dumps(said, sort_keys=True))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -181,7 +181,7 @@ def test_dying_anywhere_loses_and_doubles_nothing(
 
     whole = says(log)
     assert points > 40
-    for number in range(1, points, 5):
+    for number in range(1, points, 9):
         dying = Log(tmp_path / f"dying-{number}.db", server, workspace)
         passed = 0
 

@@ -99,6 +99,7 @@ def test_while_events_come_a_pass_asks_only_for_the_channels_that_they_name(
         socket.envelope(message("C03") | {"channel_type": "channel"})
         watch.until(Stream("team", "C03"))
         workspace.calls.clear()
+        assert [stream.name for stream in reader.connector().discover()][1] == "C03"
         reader.sync()
         assert reader.held("C03") == [said]
         # Of private channels no event has come: the app may not be subscribed to theirs.
