@@ -39,6 +39,10 @@ def test_text_is_decoded_whatever_its_charset_is_called(declared: str, codec: st
     assert read(raw).flags == ()
 
 
+def test_what_stands_behind_a_charset_does_not_hide_it() -> None:
+    assert text(letter("Бобы".encode("koi8-r"), "Content-Type: text/plain; charset=koi8-r euao6y69zh2w")) == "Бобы"
+
+
 def test_an_undeclared_charset_is_detected() -> None:
     words = "Это письмо о бобах, которые растут в нашем саду за домом. " * 4
     assert text(letter(words.encode("koi8-r"), "Content-Type: text/plain")) == words.strip()

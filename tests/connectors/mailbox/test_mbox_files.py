@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxsync.connectors.mailbox import boxes
+from ctxsync.connectors.mailbox.chunks import name_between
 from ctxsync.connectors.mailbox.mbox import cut
 from ctxsync.errors import SuspiciousDeletion
 from tests.connectors.mailbox.conftest import mbox
@@ -112,6 +113,43 @@ def test_a_compacted_mbox_doubles_nothing_and_what_was_taken_out_is_gone(desk: D
     desk.put("a.mbox", mbox([*PLAIN[:2], *PLAIN[4:7], *PLAIN[8:]]))
     assert desk.read() == [("unsighted", f"Message {number}", "a.mbox", "deleted") for number in (2, 3, 7)]
     assert desk.read() == []
+
+
+def test_an_mbox_that_was_compacted_and_grew_beyond_what_it_was_is_read_anew(desk: Desk) -> None:
+    desk.put("a.mbox", mbox(PLAIN[:6]))
+    desk.read()
+    desk.put("a.mbox", mbox(PLAIN[2:]))
+    said = desk.read()
+    assert [change[1] for change in said if change[0] == "observed"] == [f"Message {number}" for number in range(6, 12)]
+    assert [change[1] for change in said if change[0] == "unsighted"] == ["Message 0", "Message 1"]
+
+
+def test_a_file_that_was_just_written_is_looked_at_once_more_at_its_end_only(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (desk.root / "a.mbox").write_bytes(mbox(PLAIN))
+    desk.read()
+    started: list[int] = []
+
+    def spy(file: io.BufferedReader, at: int, most: int) -> object:
+        started.append(at)
+        return cut(file, at, most)
+
+    monkeypatch.setattr(boxes, "cut", spy)
+    assert desk.read() == []
+    assert started == [len(mbox(PLAIN[:11]))]
+
+
+@given(st.lists(st.integers(0, 1_000), max_size=40))
+def test_there_is_always_a_name_between_two_chunks(where: list[int]) -> None:
+    names = [(0,)]
+    for number in where:
+        at = number % len(names)
+        after = names[at + 1] if at + 1 < len(names) else None
+        name = name_between(names[at], after)
+        assert names[at] < name
+        assert after is None or name < after
+        names.insert(at + 1, name)
 
 
 def test_a_reordered_mbox_says_nothing(desk: Desk) -> None:
