@@ -36,6 +36,8 @@ class Intake:
     def __init__(self, plan: Plan, ledger: Ledger) -> None:
         self._plan = plan
         self._ledger = ledger
+        self.untimed: set[str] = set()
+        """Places of messages that were met and have no time, by which alone it shows when they are gone."""
 
     def take(self, message: Mapping[str, Any], changes: list[Change], *, thread: str = "", ask: bool = True) -> None:
         """Note one message as it reads now, and what that changes. `thread` is that of a reply read in it."""
@@ -43,6 +45,7 @@ class Intake:
         at = micros(message.get("ts"))
         known = None if at is None else ledger.get(at)
         place = _place(plan, message, at, thread)
+        self.untimed.update(() if at is not None else (place,))
         if at is not None and at < plan.since:
             return  # the parent of a thread, older than what is asked for
         if place in ledger.bad and ledger.bad[place] == _raw(message) and not plan.options.retry_quarantined:

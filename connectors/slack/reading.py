@@ -52,6 +52,7 @@ class Reading:
         self._intake = Intake(plan, ledger)
         self._now = plan.options.now * 1000
         self._listed: set[int] = set()
+        self._whole = False  # this pass alone has read all of history
         self._changed = 0
         self._held_before = ledger.held
 
@@ -123,6 +124,7 @@ class Reading:
         yield from self._keep_gone()
         ledger.ranges[0:1] = [(low, start)] if more and start > low else []
         if not ledger.ranges and deep is not None:
+            self._whole = ledger.number("began") == plan.options.now
             reconciled(self._plan, ledger, deep + 1)
 
     def _missed(self, at: int, entry: Entry) -> None:
@@ -250,8 +252,12 @@ class Reading:
             yield self._batch(changes)
         ledger.set("settled", ledger.held)
         ledger.set("archived", value=True if plan.channel.archived else None)
+        untimed = [place for place in ledger.bad if self._whole and bad_at(place)[0] is None]
+        vanished = [place for place in untimed if place not in self._intake.untimed]
+        for place in vanished:
+            del ledger.bad[place]
         unchanged = max(0, ledger.held - self._changed)
-        yield Batch((), ledger.patch(), seen=unchanged, unchanged=unchanged)
+        yield Batch(tuple(map(Released, vanished)), ledger.patch(), seen=unchanged, unchanged=unchanged)
 
     def _let_go(self, at: int) -> list[Change]:
         ledger, plan = self._ledger, self._plan

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ctxsync.connectors.base import Observed, Sighted, Unsighted
@@ -274,3 +276,32 @@ def test_since_bounds_the_backfill_and_an_earlier_one_widens_it(workspace: Works
     reader.read()
     assert reader.held() == said
     assert reader.read() == []
+
+
+# What cannot be read
+
+
+@pytest.mark.parametrize("ts", ["17", "1.5", 1_700_000_000.5, None, "1700000000.1000000"])
+def test_a_message_without_a_ts_is_quarantined_until_it_is_gone(
+    workspace: Workspace, reader: Reader, ts: object
+) -> None:
+    said = workspace.post("C01")
+    workspace.rooms["C01"].messages["0"] = {"type": "message", "user": "U01", "text": "when?", "ts": said}
+    workspace.alter = lambda method, answer: _without_time(answer, ts) if method == "conversations.history" else answer
+    reader.read()
+    assert reader.held() == [said]
+    (bad,) = reader.quarantined.values()
+    assert bad.place.startswith(f"slack:{TEAM}/C01/")
+    assert reader.read() == []
+    workspace.alter = lambda _, answer: answer
+    del workspace.rooms["C01"].messages["0"]
+    reader.now += LATER
+    reader.read()
+    assert reader.quarantined == {}
+
+
+def _without_time(answer: dict[str, Any], ts: object) -> dict[str, Any]:
+    for message in answer["messages"]:
+        if message["text"] == "when?":
+            message["ts"] = ts
+    return answer
