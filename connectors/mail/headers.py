@@ -23,6 +23,7 @@ MAX_FIELD = 1_000_000  # characters of one field that are looked at: 10,000 reci
 MAX_IDS = 100
 
 _WORD = re.compile(r"=\?([^?\s]{1,80})\?([bBqQ])\?([^?]*)\?=")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SPACE = re.compile(r"\s+")
 _ID = re.compile(r"<([^<>]{1,998})>")
 _TOKEN = re.compile(
@@ -53,8 +54,12 @@ def fields(message: Message, name: str) -> str:
 
 
 def text_of(value: str) -> str:
-    """Return what a field says: raw 8-bit bytes and encoded words decoded, white space collapsed."""
-    return " ".join(words_of(_unescaped(value)).split())
+    """Return what a field says: raw 8-bit bytes and encoded words decoded, on one line, without control codes."""
+    return _one_line(words_of(_unescaped(value)))
+
+
+def _one_line(text: str) -> str:
+    return " ".join((text if text.isprintable() else _CONTROL.sub(" ", text)).split())
 
 
 def words_of(value: str) -> str:
@@ -123,7 +128,7 @@ def addresses(value: str) -> list[tuple[str, str]]:
             text = text.replace(address, " ", 1) if address else text
             text = comment if address and not text.strip(" '\"") else text
         name.clear()
-        shown = " ".join(words_of(text or comment).split()).strip(" '\"")
+        shown = _one_line(words_of(text or comment)).strip(" '\"")
         comment, angled = "", ""
         if address or shown:
             found.append(("" if shown.casefold() == address.casefold() else shown, address))

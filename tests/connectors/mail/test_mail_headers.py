@@ -76,6 +76,12 @@ def test_the_author_is_the_sender_of_the_first_address_or_of_the_sender_field() 
     assert body(letter("x", "From: Nobody")).author is None
 
 
+def test_control_codes_are_no_part_of_names_and_subjects() -> None:
+    item = read(letter("x", b"Subject: =?utf-8?Q?a=1B[31mb=00c?=\nFrom: =?utf-8?Q?R=07osa?= <rosa@example.com>"))
+    assert item.title == "a [31mb\ufffdc"
+    assert item.sections[0].author == Person("R osa", ("email:rosa@example.com",))
+
+
 def test_ten_thousand_recipients_are_counted_and_a_hundred_kept() -> None:
     to = ",\n ".join(f"Person {number} <p{number}@example.com>" for number in range(10_000))
     seen = body(letter("x", f"To: {to}")).attributes
