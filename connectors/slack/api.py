@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
+from ctxsync.connectors.secrets import storing
 from ctxsync.connectors.slack.budget import Budget, shared
 from ctxsync.errors import AuthError, RateLimited, Unavailable
 
@@ -198,13 +199,14 @@ class Api:
             return MissingScope(
                 f"The token of {self.source} lacks the scope {needed}, which {method} needs (it has: {has}).",
                 needed=needed,
-                remedy=f"Add {needed} to the app under OAuth & Permissions, reinstall it, "
-                f"store the new token, then run `ctxsync sync {self.source}`.",
+                remedy=f"Add {needed} to the app under OAuth & Permissions, reinstall it, and store the new token "
+                f"(for the keyring: `{storing(self.source, 'token')}`); then run `ctxsync sync {self.source}`.",
             )
         if code in _AUTH:
             return AuthError(
                 f"Slack refused the token of {self.source}: {_AUTH[code]} ({code}).",
-                remedy=f"Store a working token (bot xoxb-… or user xoxp-…), then run `ctxsync sync {self.source}`.",
+                remedy=f"Store a bot's (xoxb-…) or a user's token (xoxp-…) that works (for the keyring: "
+                f"`{storing(self.source, 'token')}`); then run `ctxsync sync {self.source}`.",
             )
         return Refused(
             f"Slack's API at {self.url} refused {method}: {code}.",
