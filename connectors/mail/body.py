@@ -22,7 +22,6 @@ LOSSY: Final = "decoded-lossy"
 CUT: Final = "text-cut"
 _STUB: Final = 200  # characters; a shorter plain form may only say that there is another one
 
-_MUNGED = re.compile(r"^>+(?=From )", re.MULTILINE)
 _DEPTH = re.compile(r"^>+")
 _ENRICHED = re.compile(r"<param>.*?</param>|<<|</?[a-zA-Z][\w-]{0,30}>")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -113,9 +112,6 @@ def _plain(form: Leaf, flags: set[str]) -> str:
     text = text.expandtabs(8) if "\t" in text and len(text) < MAX_TEXT else text
     if form.flowed:
         text = _unflowed(text, remove_blank=form.flowed == 2)
-    if ">From " in text:
-        # What an mbox made of `From ` cannot be told from a quotation; one reading, so that all stores agree.
-        text = _MUNGED.sub("", text)
     return text
 
 

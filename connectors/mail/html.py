@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.hiding import hidden_selectors, is_hiding
+from ctxsync.connectors.mail.marks import begins_rest, is_marked
 from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
@@ -33,24 +34,6 @@ _BLOCKS = _words("""address article aside blockquote body center dd details dial
     ul caption legend""")
 _SPACED = _words("p h1 h2 h3 h4 h5 h6 ul ol dl blockquote pre table hr")
 _CELLS = frozenset({"td", "th"})
-
-# What mail programs put around what they quote, and around signatures.
-_QUOTE_CLASS = re.compile(
-    r"""\b(?:gmail_quote(?:_container)?|gmail_extra|yahoo_quoted|moz-cite-prefix|moz-forward-container|protonmail_quote
-    |zmail_extra|tutanota_quote|ms-outlook-mobile-reference-message|OutlookMessageHeader|WordSection1_reply
-    |x_gmail_quote|gmail_signature|gmail_signature_prefix|moz-signature|protonmail_signature_block)\b""",
-    re.VERBOSE,
-)
-_QUOTE_ID = re.compile(
-    r"^(?:x_)*(?:signature|applemailsignature|ms-outlook-mobile-signature|divtagdefaultsignature|reply-intro"
-    r"|yahoo_quoted_\d+|isForwardContent|isReplyContent)$",
-    re.IGNORECASE,
-)
-# From such an element on, everything is quoted: Outlook puts it beside what it quotes.
-_REST_ID = re.compile(
-    r"^(?:x_)*(?:divrplyfwdmsg|appendonsend|stopspelling|mail-editor-reference-message-container)$", re.IGNORECASE
-)
-_REST_STYLE = re.compile(r"border:none;border-top:solid#(?:e1e1e1|b5c4df)1\.0pt", re.IGNORECASE)
 
 _SIZE = re.compile(r"(?:^|;)font(?:-size)?:([^;]*)")
 _NO_SIZE = re.compile(r"^(?:0(?:\.0+)?(?:px|pt|%|r?em|/.*)?|(?:0?\.\d+|1(?:\.0+)?)(?:px|pt))(?:!important)?$")
@@ -232,13 +215,9 @@ class _Layout:
         return any("." + name in self.hidden for name in (attributes.get("class") or "").split())
 
     def _is_quote(self, tag: str, attributes: dict[str, str | None], style: str) -> bool:
-        name = attributes.get("id") or ""
-        if self.rest < 0 and ((name and _REST_ID.match(name)) or (style and _REST_STYLE.search(style))):
+        if self.rest < 0 and begins_rest(attributes, style):
             self.rest = self.length
-        if (name and _QUOTE_ID.match(name)) or _QUOTE_CLASS.search(attributes.get("class") or ""):
-            return True
-        # A button for indenting makes these, round the author's own words.
-        return tag == "blockquote" and ("type" in attributes or "border:none" not in style)
+        return is_marked(tag, attributes, style)
 
     def _break(self, lines: int) -> None:
         self.breaks = max(self.breaks, lines)

@@ -14,27 +14,17 @@ from email.policy import Compat32
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxsync.connectors.mail.charsets import decode
+from ctxsync.connectors.mail.guard import guard_nesting, guard_size
 from ctxsync.connectors.mail.headers import text_of
 from ctxsync.connectors.mail.lenient import boundary_of, is_broken, mended_header
-from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_DEPTH: Final = 60  # parts within parts; real mail has fewer than ten, and the parser recurses
-MAX_PARTS: Final = 5_000
-MAX_LINES: Final = 2_000_000  # each is an object while the message is parsed
-MAX_HEADER: Final = 4_000_000  # bytes of the message's own header: 10,000 recipients have less than a tenth
 READABLE: Final = frozenset({"text/plain", "text/html", "text/enriched", "text/markdown", "text/x-markdown"})
 _TYPE: Final = re.compile(r"[\s\"']*([!#$&^\w.+-]{1,127})/([!#$&^\w.+-]{1,127})", re.ASCII)
 CALENDARS: Final = frozenset({"text/calendar", "application/ics"})
 
-_NESTS = re.compile(
-    rb"""^content-type:[ \t]*(?:\r?\n[ \t]+)*message/  # an attached message, perhaps within another
-      | \bboundary[ \t]*=[ \t]*(?:"(?P<quoted>[^"\r\n]{1,200})"|(?P<bare>[^\s;"]{1,200}))
-      | ^--(?P<line>[^\r\n]{1,210})$""",
-    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
-)
 _HOLDS_PARTS = re.compile(rb"multipart|message/", re.IGNORECASE)
 _UNMUNGED = re.compile(rb"^>+(?=From )", re.MULTILINE)
 
@@ -97,8 +87,12 @@ class Leaf:
     method: str = ""
 
     def text(self) -> tuple[str, bool]:
-        """Return it as text, and whether something was lost."""
-        return decode(self.data, self.charset)
+        """Return it as text, and whether something was lost.
+
+        What an mbox made of a line `From ` cannot be told from a quotation; it is one reading, so that all stores agree.
+        """
+        data = _UNMUNGED.sub(b"", self.data) if b">From " in self.data else self.data
+        return decode(data, self.charset)
 
 
 @dataclass(slots=True)
@@ -131,9 +125,15 @@ def parsed(plain: bytes) -> Message:
     Raises:
         BadItem: It is nested too deep, or has more parts, lines or header than memory should hold.
     """
-    guard(plain)
-    message = _without_parts(plain) or _parsed(plain)
-    return _parsed(mended_header(plain)) if is_broken(message) else message
+    guard_size(plain)
+    message = _without_parts(plain)
+    if message is None:
+        guard_nesting(plain)
+        message = _parsed(plain)
+    if is_broken(message):
+        guard_nesting(plain)
+        message = _parsed(mended_header(plain))
+    return message
 
 
 def _parsed(data: bytes) -> Message:
@@ -151,46 +151,6 @@ def _without_parts(plain: bytes) -> Message | None:
         return None
     message.set_payload(plain[end + 2 :].decode("ascii", "surrogateescape"))
     return message
-
-
-def guard(raw: bytes) -> None:
-    """Refuse what would exhaust memory or the stack, in time linear in the message's length.
-
-    Raises:
-        BadItem: Says which limit it is over.
-    """
-    if raw.count(b"\n") > MAX_LINES:
-        raise BadItem(f"The message has more than {MAX_LINES:,} lines.")
-    if len(raw) > MAX_HEADER and not re.search(rb"\r?\n\r?\n", raw[:MAX_HEADER]):
-        raise BadItem(f"The message's header is longer than {MAX_HEADER:,} bytes.")
-    lower = raw.lower()
-    if lower.count(b"boundary") + lower.count(b"message/") <= MAX_DEPTH and lower.count(b"\n--") <= MAX_PARTS:
-        return  # it cannot be
-    open_now: list[bytes] = []
-    known: set[bytes] = set()
-    parts = 0
-    for found in _NESTS.finditer(raw):
-        line = found["line"]
-        if line is None:
-            name = found["quoted"] or found["bare"] or b""
-            known.add(name.rstrip())
-            open_now.append(name.rstrip())
-            if len(open_now) > MAX_DEPTH:
-                raise BadItem(f"The message is nested more than {MAX_DEPTH} parts deep.")
-            continue
-        line = line.rstrip()
-        ends = line not in known
-        name = line.removesuffix(b"--") if ends else line
-        if name not in known:
-            continue
-        parts += 1
-        if parts > MAX_PARTS:
-            raise BadItem(f"The message has more than {MAX_PARTS:,} parts.")
-        if name in open_now:
-            while open_now and open_now[-1] != name:
-                open_now.pop()
-            if ends:
-                open_now.pop()
 
 
 def parts_of(message: Message) -> Parts:

@@ -1,8 +1,7 @@
 """Which ranges of a mail's plain text are others' words: quotations, forwards, signatures. Knows no HTML or headers.
 
-Lines that open a quotation are told by a library (quotequail) where it knows them, else by their shape: what stands
-right above `>` lines, ends in a colon and holds a date, an address or a verb of writing is an attribution in any
-language. Every range is of whole lines.
+Told line by line, by shape: `>`, blocks of header fields, rules, signatures, and what `attribution` says of the lines
+above. Every range is of whole lines.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from ctxsync.connectors.mail.words import FIELDS, FROM_FIELDS, OPENS, PHONE, WROTE
+from ctxsync.connectors.mail.attribution import LONGEST, is_attribution, is_open, opens_reply, told_by_library
+from ctxsync.connectors.mail.words import FIELDS, FOOTER, FROM_FIELDS, OPENS, PHONE, WROTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 MAX_SIGNATURE: Final = 40  # lines; what stands below a longer one may be the author's own words
 _WIDTH: Final = 72  # characters of a line at which mailers wrap, at the earliest
 _WRAPPED: Final = 45  # characters of what is wrapped off
-_LONGEST: Final = 320  # characters of an attribution: two addresses and a date
 
 _QUOTED = re.compile(r"^[ \t\u00a0]{0,3}>|^[ \t]{0,3}[A-Z]{1,3}> ")
-_DATE = re.compile(r"\d{1,4}[-/.]\s?\d{1,2}[-/.]\s?\d{1,4}|\d{1,2}:\d{2}|\b(?:19|20)\d{2}\b|年.{1,4}月")
-_ADDRESS = re.compile(r"[^\s<>@]{1,80}@[^\s<>@]{1,80}")
 _RULE = re.compile(
     r"^[ \t]*(?:-{2,}|_{5,}|={5,}|\*{5,})[ \t]*(?:[^\W\d_][^\n]{2,50}?[ \t]*(?:-{2,}|_{5,}|={5,}|\*{5,})[ \t]*)?$"
 )
@@ -156,9 +153,9 @@ class _Lines:
             if not self.bare[first] or self.quoted[first]:
                 return
             said = " ".join(self.bare[first : last + 1])
-            if len(said) > _LONGEST:
+            if len(said) > LONGEST:
                 return
-            if _is_attribution(said, opening=first != last) or (first == last and _is_open(said)):
+            if is_attribution(said, opening=first != last) or (first == last and is_open(said)):
                 begins = first
                 above = self.bare[first - 1] if first else ""
                 # An attribution that was wrapped opens with its date or `On` on a line above.
@@ -166,7 +163,7 @@ class _Lines:
                     above
                     and not OPENS.match(said)
                     and OPENS.match(above)
-                    and len(above) + len(said) < _LONGEST
+                    and len(above) + len(said) < LONGEST
                     and not above.endswith((".", "!", "?"))
                 ):
                     begins = first - 1
@@ -191,13 +188,13 @@ class _Lines:
             below = next((each for each in range(number + 1, min(number + 4, self.end)) if self.bare[each]), -1)
             if below >= 0 and self._header_block(below, 2):
                 return True
-            return bool(_NAMED_RULE.match(line)) and _told_by_library([line])
+            return bool(_NAMED_RULE.match(line)) and told_by_library([line])
         if ":" not in line:
             return False
         above_is_free = number == 0 or not self.bare[number - 1] or _RULE.match(self.lines[number - 1])
         if above_is_free and self._header_block(number, 3):
             return True
-        return line.endswith(":") and len(line) < 60 and not WROTE.search(line) and _told_by_library([line])
+        return line.endswith(":") and len(line) < 60 and not WROTE.search(line) and told_by_library([line])
 
     def _header_block(self, number: int, least: int) -> bool:
         """Say whether a line opens a block of a message's header fields, the first one saying from whom."""
@@ -224,12 +221,7 @@ class _Lines:
                 return False
             if self.bare[last].endswith((":", "\uff1a")):
                 said = " ".join(self.bare[number : last + 1])
-                return (
-                    len(said) <= _LONGEST
-                    and bool(OPENS.match(said))
-                    and bool(_DATE.search(said))
-                    and (bool(WROTE.search(said)) or _told_by_library(self.lines[number : last + 1]))
-                )
+                return opens_reply(said, self.lines[number : last + 1])
         return False
 
     def _signatures(self) -> None:
@@ -248,7 +240,7 @@ class _Lines:
                 self.bare[number][:2] in _RULED
                 and _LIST_FOOTER.match(line)
                 and self.end - number <= 12
-                and _is_footer(self.lines[number : self.end])
+                and FOOTER.search(" ".join(self.lines[number : self.end]))
             ):
                 self._quote(number, self.end)
                 return
@@ -304,32 +296,3 @@ def _runs(marks: Sequence[bool]) -> Iterator[tuple[int, int]]:
             first = end
     except ValueError:
         return
-
-
-def _is_attribution(said: str, *, opening: bool) -> bool:
-    if not said.endswith((":", "\uff1a", ":-", "...", "\u2026", ">", "> :")):
-        return False
-    wrote = bool(WROTE.search(said))
-    if opening and not OPENS.match(said) and not wrote:
-        return False
-    ends = said.endswith((":", "\uff1a", ":-"))
-    if wrote and (ends or _ADDRESS.search(said) or _DATE.search(said)):
-        return True
-    return ends and bool(_DATE.search(said) or _ADDRESS.search(said) or _told_by_library([said]))
-
-
-def _is_open(said: str) -> bool:
-    """Say whether a line is the end of an attribution whose colon was lost: date and address, no sentence."""
-    return bool(OPENS.match(said) and _DATE.search(said) and _ADDRESS.search(said))
-
-
-def _told_by_library(lines: Sequence[str]) -> bool:
-    from quotequail import quote
-
-    text = "\n".join(lines)
-    return len(text) <= _LONGEST and len(quote(text, quote_intro_line=True)) == 2
-
-
-def _is_footer(lines: Sequence[str]) -> bool:
-    text = " ".join(lines).casefold()
-    return "mailing list" in text or "unsubscribe" in text or "listinfo" in text or "mailman" in text

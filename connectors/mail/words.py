@@ -47,3 +47,5 @@ PHONE: Final = re.compile(
     r"|отправлено с|iPhoneから送信)\b.{0,60}$",
     re.IGNORECASE,
 )
+# What a list server puts under a message.
+FOOTER: Final = re.compile(r"mailing list|unsubscribe|listinfo|mailman", re.IGNORECASE)

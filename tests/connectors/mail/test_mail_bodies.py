@@ -243,6 +243,11 @@ def test_messages_within_messages_are_counted_as_deep_too() -> None:
         read(head * 200 + letter())
 
 
+def test_a_plain_text_may_speak_of_boundaries_as_often_as_it_likes() -> None:
+    words = "Content-Type: multipart/mixed; boundary=b{}\n"
+    assert text(letter("".join(words.format(number) for number in range(200)))).count("boundary") == 200
+
+
 def test_html_nested_beyond_measure_is_refused_in_time() -> None:
     begun = time.perf_counter()
     with pytest.raises(BadItem, match="elements deep"):
