@@ -28,9 +28,6 @@ _SYSTEM: Final = {
     "\\sent": "sent",
     "\\draft": "drafts",
     "\\drafts": "drafts",
-    "\\starred": "flagged",
-    "\\flagged": "flagged",
-    "\\important": "important",
 }
 
 
@@ -92,8 +89,8 @@ def narrowed(choice: Choice, listing: Iterable[Listed]) -> tuple[Choice, Labels 
     read = [folder for folder in choice.folders if folder is everything or flags[folder.place].intersection(apart)]
     labels: dict[str, Folder] = {}
     for folder in choice.folders:
-        if folder in read:
-            continue
+        if folder in read or flags[folder.place].intersection(("flagged", "important")):
+            continue  # stars and what Gmail thinks of a message are flags: they come and go, and are no places
         labels[folder.place] = folder
         for label, use in _SYSTEM.items():
             if use in flags[folder.place] or (use == "inbox" and folder.place == "INBOX"):

@@ -7,28 +7,24 @@ one message at a time (one odd answer spoils no other), and the next FETCH can b
 
 from __future__ import annotations
 
-import ssl
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.connectors.imap import problems
 from ctxsync.connectors.imap.answers import Listed, Message, groups, listed, message, numbers, status
+from ctxsync.connectors.imap.connecting import connected, trusting
 from ctxsync.connectors.secrets import resolve
 from ctxsync.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import date
-
-    from imapclient import IMAPClient
 
     from ctxsync.connectors.imap.account import Account
 
 CONNECT, READ = 20.0, 60.0
 """Seconds to wait for a connection, and for the next bytes of an answer."""
-MAX_LINE = 16_000_000  # bytes; imaplib's own limit of one million is reached by 150,000 UIDs on a line
-SLACK = 1_000_000  # bytes that a literal may be longer than what was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +64,8 @@ class Session:
         setting = "oauth_token" if account.oauth_token else "password"
         self._secret = resolve(getattr(account, setting), source=account.source, setting=setting)
         self._asked: Any = None
-        self.client = self._connect(connect)
+        self.client = connected(account, connect=connect, read=read)
         self._imap: Any = self.client._imap  # noqa: SLF001 - imapclient has no other way to imaplib
-        self._bound()
         self.enabled: frozenset[str] = frozenset()
         try:
             with self.talking():
@@ -181,43 +176,6 @@ class Session:
         with suppress(Exception):
             self.client.shutdown()
 
-    def _connect(self, seconds: float) -> IMAPClient:
-        import imapclient
-
-        account = self.account
-        try:
-            client = imapclient.IMAPClient(
-                account.host,
-                account.port,
-                ssl=account.tls == "tls",
-                ssl_context=_trust(account.tls_ca) if account.tls == "tls" else None,
-                timeout=imapclient.SocketTimeout(seconds, self._read),
-            )
-        except (OSError, imapclient.IMAPClient.Error) as error:
-            raise problems.connecting(error, account, seconds) from None
-        client.normalise_times = False
-        return client
-
-    def _bound(self) -> None:
-        """Cap what one answer may make this process hold, and stop imaplib from spelling every answer out for a log."""
-        self._imap.debug = 0
-        longest = self.account.max_body + SLACK
-
-        def read(size: int) -> bytes:
-            if size > longest:
-                raise self._imap.abort(
-                    f"a literal of {size} bytes was announced where {longest} at most were asked for"
-                )
-            return bytes(self._imap.file.read(size))
-
-        def readline() -> bytes:
-            line = bytes(self._imap.file.readline(MAX_LINE + 1))
-            if len(line) > MAX_LINE:
-                raise self._imap.abort(f"a line is longer than {MAX_LINE} bytes")
-            return line
-
-        self._imap.read, self._imap.readline = read, readline
-
     def _starttls(self) -> None:
         if self.account.tls != "starttls":
             return
@@ -227,7 +185,7 @@ class Session:
                 remedy=f'Use tls = "tls" for the source {self.account.source} in config.toml.',
             )
         try:
-            self.client.starttls(_trust(self.account.tls_ca))
+            self.client.starttls(trusting(self.account.tls_ca))
         except OSError as error:
             raise problems.connecting(error, self.account, CONNECT) from None
 
@@ -308,23 +266,6 @@ def uid_set(uids: Iterable[int]) -> str:
         else:
             parts.append([uid, uid])
     return ",".join(str(first) if first == last else f"{first}:{last}" for first, last in parts)
-
-
-@contextmanager
-def session(account: Account, opened: Callable[[Account], Session] = Session) -> Iterator[Session]:
-    """Open a session for the time of the context."""
-    one = opened(account)
-    try:
-        yield one
-    finally:
-        one.close()
-
-
-def _trust(path: str) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=path or None)
-    if path:
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # a server's own certificate may be named as it is
-    return context
 
 
 def _quoted(name: bytes) -> bytes:

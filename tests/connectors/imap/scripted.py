@@ -94,6 +94,7 @@ class Scripted:
                 self._threads[-1].start()
 
     def _serve(self, client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._open.add(client)
         selected: list[str] = []
         with contextlib.suppress(OSError), client, client.makefile("rb") as file:
