@@ -314,6 +314,7 @@ def gmail(server: Scripted, labels: Mapping[int, str]) -> Box:
     everything.flags = "\\All"
     others = {
         "INBOX": Box(),
+        "[Gmail]/Important": Box(flags="\\Important"),
         "[Gmail]/Sent Mail": Box(flags="\\Sent"),
         "Work/Réports": Box(),
         "[Gmail]/Spam": boxed(66),
