@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CAPABILITY: Final = "X-GM-EXT-1"
 HEADS: Final = "(UID RFC822.SIZE INTERNALDATE X-GM-LABELS)"
 WINDOW: Final = 20_000  # UIDs whose changed labels are asked for at once
+# Not \Starred and \Important: stars, and what Gmail thinks of a message, are flags that come and go, and no places.
 _SYSTEM: Final = {
     "\\inbox": "inbox",
     "\\sent": "sent",
@@ -89,8 +90,8 @@ def narrowed(choice: Choice, listing: Iterable[Listed]) -> tuple[Choice, Labels 
     read = [folder for folder in choice.folders if folder is everything or flags[folder.place].intersection(apart)]
     labels: dict[str, Folder] = {}
     for folder in choice.folders:
-        if folder in read or flags[folder.place].intersection(("flagged", "important")):
-            continue  # stars and what Gmail thinks of a message are flags: they come and go, and are no places
+        if folder in read:
+            continue
         labels[folder.place] = folder
         for label, use in _SYSTEM.items():
             if use in flags[folder.place] or (use == "inbox" and folder.place == "INBOX"):
