@@ -330,7 +330,7 @@ ALL, SENT, WORK = "[Gmail]/All Mail", "[Gmail]/Sent Mail", "Work/Réports"
 
 
 def test_gmail_is_one_item_with_a_place_for_each_label_and_fetched_once(server: Scripted) -> None:
-    gmail(server, {1: '"\\\\Inbox" "Work/R&AOk-ports"', 2: '"\\\\Sent" \\\\Important', 3: ""})
+    gmail(server, {1: '"\\\\Inbox" "Work/R&AOk-ports"', 2: '"\\\\Sent" "\\\\Important"', 3: ""})
     reader = Reader(server.port)
     reader.read()
     places = {reader.items[item]: at for item, at in reader.places.items()}
