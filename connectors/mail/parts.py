@@ -8,60 +8,23 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
-from email.message import Message
-from email.parser import BytesParser
-from email.policy import Compat32
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.charsets import decode
 from ctxsync.connectors.mail.guard import guard_nesting, guard_size
 from ctxsync.connectors.mail.headers import text_of
 from ctxsync.connectors.mail.lenient import boundary_of, is_broken, mended_header
+from ctxsync.connectors.mail.tree import may_hold_parts, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from email.message import Message
 
 READABLE: Final = frozenset({"text/plain", "text/html", "text/enriched", "text/markdown", "text/x-markdown"})
 _TYPE: Final = re.compile(r"[\s\"']*([!#$&^\w.+-]{1,127})/([!#$&^\w.+-]{1,127})", re.ASCII)
 CALENDARS: Final = frozenset({"text/calendar", "application/ics"})
 
-_HOLDS_PARTS = re.compile(rb"multipart|message/", re.IGNORECASE)
 _UNMUNGED = re.compile(rb"^>+(?=From )", re.MULTILINE)
-
-
-class _AsWritten(Compat32):
-    """Header fields as they are written: 8-bit bytes stay surrogates instead of becoming replacement characters."""
-
-    def header_fetch_parse(self, name: str, value: str) -> str:  # noqa: ARG002 (the policy's signature)
-        """Return the value itself."""
-        return value
-
-
-class _Part(Message):
-    """A message that finds its fields by an index: the standard one goes through all of them for each question."""
-
-    def _indexed(self) -> dict[str, list[Any]]:
-        known: tuple[int, dict[str, list[Any]]] | None = self.__dict__.get("_index")
-        headers: list[tuple[str, Any]] = self._headers  # type: ignore[attr-defined]
-        if known is None or known[0] != len(headers):
-            index: dict[str, list[Any]] = {}
-            for name, value in headers:
-                index.setdefault(name.lower(), []).append(value)
-            known = self.__dict__["_index"] = (len(headers), index)
-        return known[1]
-
-    def __contains__(self, name: object) -> bool:
-        return str(name).lower() in self._indexed()
-
-    def get(self, name: str, failobj: Any = None) -> Any:
-        """Return the first field of a name."""
-        found = self._indexed().get(name.lower())
-        return found[0] if found else failobj
-
-    def get_all(self, name: str, failobj: Any = None) -> Any:
-        """Return all fields of a name."""
-        found = self._indexed().get(name.lower())
-        return [*found] if found else failobj
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +76,6 @@ class Parts:
     messages: list[Message] = field(default_factory=list)
 
 
-_POLICY: Final = _AsWritten()
-
-
 def parsed(plain: bytes) -> Message:
     """Return the tree of a message; one whose header breaks off is mended and read again.
 
@@ -126,30 +86,12 @@ def parsed(plain: bytes) -> Message:
         BadItem: It is nested too deep, or has more parts, lines or header than memory should hold.
     """
     guard_size(plain)
-    message = _without_parts(plain)
-    if message is None:
+    if may_hold_parts(plain):
         guard_nesting(plain)
-        message = _parsed(plain)
+    message = tree_of(plain)
     if is_broken(message):
         guard_nesting(plain)
-        message = _parsed(mended_header(plain))
-    return message
-
-
-def _parsed(data: bytes) -> Message:
-    return BytesParser(_Part, policy=_POLICY).parsebytes(data)
-
-
-def _without_parts(plain: bytes) -> Message | None:
-    """Return a message that holds no parts: only its header needs to be looked at line by line. None for any other."""
-    end = plain.find(b"\n\n")
-    header = plain[: end + 2]
-    if end < 0 or _HOLDS_PARTS.search(header):
-        return None
-    message = _parsed(header)
-    if message.defects or message.is_multipart() or message.get_payload():
-        return None
-    message.set_payload(plain[end + 2 :].decode("ascii", "surrogateescape"))
+        message = tree_of(mended_header(plain))
     return message
 
 
@@ -157,6 +99,10 @@ def parts_of(message: Message) -> Parts:
     """Sort the leaves of a message; an attached message is kept whole."""
     parts = Parts()
     _sort(message, parts, None)
+    if not any(leaf.data.strip() for forms in parts.texts for leaf in forms) and isinstance(message.preamble, str):
+        # Some machines write their words before the first part, where no reader looks.
+        preamble = message.preamble.encode("utf-8", "surrogateescape")
+        parts.texts.append([Leaf("text/plain", preamble)])
     return parts
 
 
@@ -170,8 +116,9 @@ def _sort(message: Message, parts: Parts, forms: list[Leaf] | None) -> None:
         if kind == "multipart/alternative" and forms is None:
             forms = []
             parts.texts.append(forms)
-        for number, child in enumerate(children):
-            if kind == "multipart/related" and number and not child.is_multipart():
+        root = _root_of(message, children) if kind == "multipart/related" else None
+        for child in children:
+            if root is not None and child is not root and not child.is_multipart():
                 parts.files.append(leaf_of(child, type_of(child)))  # a picture in the text, mostly
             else:
                 _sort(child, parts, forms)
@@ -191,13 +138,23 @@ def _sort(message: Message, parts: Parts, forms: list[Leaf] | None) -> None:
         parts.files.append(leaf)
 
 
+def _root_of(message: Message, children: list[Message]) -> Message | None:
+    """Return the part of a `multipart/related` that the others belong to: the one it names, else the first text."""
+    start = _parameter(message, "start").strip("<>")
+    for child in children:
+        if start and str(child.get("content-id") or "").strip().strip("<>") == start:
+            return child
+    texts = (child for child in children if child.is_multipart() or type_of(child) in READABLE)
+    return next(texts, children[0] if children else None)
+
+
 def _cut_again(message: Message, kind: str) -> str:
     """Cut a multipart that came in one piece by the boundary that it really uses; else it is a text."""
     data = data_of(message)
     boundary = boundary_of(data)
     if boundary:
         head = b'Content-Type: %s; boundary="%s"\n\n' % (kind.encode(), boundary)
-        again = _parsed(head + data)
+        again = tree_of(head + data)
         children = children_of(again)
         if any(not child.get_content_type().startswith("multipart/") or child.is_multipart() for child in children):
             kept: list[Message | str] = [*children]

@@ -29,6 +29,7 @@ _ENVELOPE = re.compile(
 _STRICT = re.compile(
     rb"From \S.{0,300} (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{0,40}\d\d:\d\d.{0,40}\r?\Z", re.DOTALL
 )  # sender, weekday and time: no sentence
+_NETSCAPE = re.compile(rb"From -[ \t]*\r?\Z")
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,12})[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _EXPUNGED = re.compile(rb"^x-mozilla-status:[ \t]*([0-9a-f]{4})\b", re.MULTILINE | re.IGNORECASE)
 _END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
@@ -163,7 +164,7 @@ class _Cutter:
         if end < 0 or not line.startswith(b"From "):
             return False
         follows = self.buffer[max(at - 3, 0) : at].endswith((b"\n\n", b"\n\r\n"))
-        if _STRICT.match(line):
+        if _STRICT.match(line) or _NETSCAPE.match(line):
             return follows or bool(_FIELD.match(self.buffer, end + 1))
         return follows and bool(_ENVELOPE.match(line)) and bool(_FIELD.match(self.buffer, end + 1))
 

@@ -71,6 +71,7 @@ def test_a_content_length_that_ends_where_a_message_begins_is_believed() -> None
 
 def test_messages_without_blank_lines_between_are_told_apart() -> None:
     assert len(pieces(b"".join(LINE + each for each in PLAIN[:3]))) == 3
+    assert len(pieces(b"".join(b"From - \n" + each for each in PLAIN[:3]))) == 3
 
 
 def test_a_long_mbox_streams_and_a_long_message_too(tmp_path: Path) -> None:
