@@ -100,9 +100,10 @@ def parts_of(message: Message) -> Parts:
     parts = Parts()
     _sort(message, parts, None)
     if not any(leaf.data.strip() for forms in parts.texts for leaf in forms) and isinstance(message.preamble, str):
-        # Some machines write their words before the first part, where no reader looks.
+        # Some machines write their words before the first part, where others tell old readers of MIME.
         preamble = message.preamble.encode("utf-8", "surrogateescape")
-        parts.texts.append([Leaf("text/plain", preamble)])
+        if b"mime" not in preamble.lower():
+            parts.texts.append([Leaf("text/plain", preamble)])
     return parts
 
 
