@@ -11,6 +11,7 @@ import re
 from email.message import Message
 from email.parser import BytesHeaderParser, BytesParser
 from email.policy import Compat32
+from itertools import pairwise
 from typing import Any, Final
 
 _ENCODINGS: Final = frozenset({"7bit", "8bit", "binary"})
@@ -67,7 +68,7 @@ def tree_of(plain: bytes) -> Message:
     return found or BytesParser(_Part, policy=_POLICY).parsebytes(plain)
 
 
-def _cut(data: bytes) -> Message | None:
+def _cut(data: bytes, *, inner: bool = False) -> Message | None:
     """Return the tree of a part that is well formed all through; None for any other, and where messages are attached."""
     end = 0 if data[:1] == b"\n" else data.find(b"\n\n") + 1
     if not end and data[:1] != b"\n":
@@ -78,14 +79,14 @@ def _cut(data: bytes) -> Message | None:
     body = data[end + 1 :]
     kind = message.get_content_maintype()
     if kind == "multipart":
-        return _cut_parts(message, body)
+        return _cut_parts(message, body, inner=inner)
     if kind == "message":
         return None
     message.set_payload(body.decode("ascii", "surrogateescape"))
     return message
 
 
-def _cut_parts(message: Message, body: bytes) -> Message | None:
+def _cut_parts(message: Message, body: bytes, *, inner: bool) -> Message | None:
     boundary = message.get_boundary()
     encoding = str(message.get("content-transfer-encoding", "8bit")).lower()
     if not boundary or encoding not in _ENCODINGS or message.get_content_type() == "multipart/digest":
@@ -95,17 +96,20 @@ def _cut_parts(message: Message, body: bytes) -> Message | None:
     last = next((number for number, mark in enumerate(marks) if mark[1]), 0)
     if not last:
         return None  # it never ends, or before it begins
-    parts = []
-    for mark, following in zip(marks[:last], marks[1 : last + 1], strict=True):
+    parts: list[Message | str] = []
+    for mark, following in pairwise(marks[: last + 1]):
         # The line end before a boundary belongs to it.
-        part = _cut(body[mark.end() + 1 : following.start() - 1]) if following.start() > mark.end() + 1 else None
+        part = (
+            _cut(body[mark.end() + 1 : following.start() - 1], inner=True)
+            if following.start() > mark.end() + 1
+            else None
+        )
         if part is None:
             return None
-        if part.is_multipart() and not part.epilogue:
-            part.epilogue = None
         parts.append(part)
     message.set_payload(parts)
     if marks[0].start():
         message.preamble = body[: marks[0].start() - 1].decode("ascii", "surrogateescape")
-    message.epilogue = body[marks[last].end() + 1 :].decode("ascii", "surrogateescape")
+    rest = marks[last].end()
+    message.epilogue = None if inner and rest == len(body) else body[rest + 1 :].decode("ascii", "surrogateescape")
     return message
