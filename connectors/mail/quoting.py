@@ -31,7 +31,7 @@ _FIELD = re.compile(r"^[ \t]*[*]?([^\W\d_][\w -]{0,20}?)[ \t]?:[*]?(?:[ \t\u00a0
 _SIGNED = re.compile(r"^-----(BEGIN|END) PGP (SIGNED MESSAGE|SIGNATURE|MESSAGE|PUBLIC KEY BLOCK)-----[ \t]*$")
 _PATCH = re.compile(r"^(?:diff --git |Index: \S|---$|--- [^\s-].*$|=== modified )")
 _STAT = re.compile(r"^ \S.{0,200} \| +(?:\d+|Bin)")
-_PATCHED = ("diff ", "Index", "---", "=== ")
+_PATCHED = frozenset({"dif", "Ind", "---", "==="})  # how patches begin
 _RULED = frozenset({"--", "__", "==", "**", "-~"})  # how rules begin
 _PHONED = frozenset("sgvdeiwSGVDEIW\u043e\u041e")  # how what phones add begins
 _SIGNS = _PHONED | {ruled[0] for ruled in _RULED}
@@ -259,7 +259,7 @@ class _Lines:
             self.code[number] = inside
 
     def _may_have_patches(self) -> bool:
-        return any(opening in self.text for opening in _PATCHED)
+        return not _PATCHED.isdisjoint(line[:3] for line in self.lines)
 
     def _quote(self, first: int, end: int) -> None:
         self.quoted[first:end] = [True] * (end - first)

@@ -43,7 +43,7 @@ PIECES = [
 
 def shape(message: Message) -> Any:
     parts = message.get_payload() if message.is_multipart() else message._payload  # type: ignore[attr-defined]
-    inside = [shape(part) for part in parts] if isinstance(parts, list) else parts
+    inside = [shape(part) for part in parts if not isinstance(part, str)] if isinstance(parts, list) else parts
     return message.items(), message.preamble, message.epilogue, message.get_default_type(), inside
 
 
