@@ -207,7 +207,10 @@ def serving() -> Iterator[Dovecot]:
 def served() -> Dovecot:
     """Return the one server of this process, started when it is first wanted and stopped with the process."""
     stack = contextlib.ExitStack()
-    server = stack.enter_context(serving())
+    try:
+        server = stack.enter_context(serving())
+    except RuntimeError:  # another process took a port that was free: once more, with others
+        server = stack.enter_context(serving())
     atexit.register(stack.close)
     return server
 
