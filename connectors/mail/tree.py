@@ -1,20 +1,20 @@
 """A message's bytes as the standard library's tree, by a short way where there is one; decides nothing about parts.
 
 The standard parser asks of every line whether it is a boundary. A message that is well formed is cut at its boundaries in
-one go here, and only headers go through that parser; whatever is irregular goes through it as a whole. A test holds
-the two ways against each other.
+one go here; whatever is irregular goes through that parser as a whole. A test holds the two ways against each other.
 """
 
 from __future__ import annotations
 
 import re
 from email.message import Message
-from email.parser import BytesHeaderParser, BytesParser
+from email.parser import BytesParser
 from email.policy import Compat32
 from itertools import pairwise
 from typing import Any, Final
 
 _ENCODINGS: Final = frozenset({"7bit", "8bit", "binary"})
+_FIELD: Final = re.compile(r"[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*")
 _HOLDS_PARTS: Final = re.compile(rb"multipart|message/", re.IGNORECASE)
 
 
@@ -73,8 +73,8 @@ def _cut(data: bytes, *, inner: bool = False) -> Message | None:
     end = 0 if data[:1] == b"\n" else data.find(b"\n\n") + 1
     if not end and data[:1] != b"\n":
         return None
-    message = BytesHeaderParser(_Part, policy=_POLICY).parsebytes(data[: end + 1])
-    if message.defects or message.get_payload():
+    message = _header(data[:end].decode("ascii", "surrogateescape"))
+    if message is None:
         return None
     body = data[end + 1 :]
     kind = message.get_content_maintype()
@@ -84,6 +84,19 @@ def _cut(data: bytes, *, inner: bool = False) -> Message | None:
         return None
     message.set_payload(body.decode("ascii", "surrogateescape"))
     return message
+
+
+def _header(text: str) -> Message | None:
+    """Return a message of nothing but its fields; None when not every line is a field or goes on with one."""
+    message = _Part(policy=_POLICY)
+    at = 0
+    for found in _FIELD.finditer(text):
+        if found.start() != at or text.startswith("From ", at):
+            return None
+        at = found.end()
+        lines = [f"{line}\n" for line in text[found.start() : at - 1].split("\n")]
+        message.set_raw(*_POLICY.header_source_parse(lines))
+    return message if at == len(text) else None
 
 
 def _cut_parts(message: Message, body: bytes, *, inner: bool) -> Message | None:
