@@ -23,7 +23,7 @@ CUT: Final = "text-cut"
 _STUB: Final = 200  # characters; a shorter plain form may only say that there is another one
 
 _DEPTH = re.compile(r"^>+")
-_ENRICHED = re.compile(r"<param>.*?</param>|<<|</?[a-zA-Z][\w-]{0,30}>")
+_ENRICHED = re.compile(r"<param>[^<\n]*</param>|<<|</?[a-zA-Z][\w-]{0,30}>")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 

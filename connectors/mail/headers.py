@@ -26,17 +26,19 @@ _WORD = re.compile(r"=\?([^?\s]{1,80})\?([bBqQ])\?([^?]*)\?=")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SPACE = re.compile(r"\s+")
 _ID = re.compile(r"<([^<>]{1,998})>")
+# No alternative fails after it took characters: else each of them would begin another attempt that reads all the rest.
 _TOKEN = re.compile(
     r"""(?P<word>=\?[^?\s]{1,80}\?[bBqQ]\?[^?]*\?=)   # an encoded word, commas in it and all
-      | "(?P<quoted>(?:[^"\\]|\\.)*)(?:"|\Z)
-      | \((?P<comment>(?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*)(?:\)|\Z)
+      | "(?P<quoted>(?:[^"\\]|\\(?:.|\Z))*+)(?:"|\Z)
+      | \((?P<comment>(?:[^()\\]|\\(?:.|\Z)|\((?:[^()\\]|\\.)*+\))*+)(?:\)|\Z|(?=\())
       | <(?P<angled>[^<>]*)(?:>|\Z|(?=<))
       | (?P<separator>[,;])
       | (?P<group>:)
       | (?P<text>[^"(<,;:=]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_ADDRESS = re.compile(r"[^\s@<>\"(),;]+@[^\s@<>\"(),;]+")
+# From the beginning of a word only, and no longer than a path may be (RFC 5321 4.5.3.1.3): each character is read once.
+_ADDRESS = re.compile(r"(?<![^\s@<>\"(),;])[^\s@<>\"(),;]{1,254}+@[^\s@<>\"(),;]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _FIRST_YEAR = 1971  # mail is about as old; a clock that was never set says 1970
@@ -71,7 +73,8 @@ def words_of(value: str) -> str:
     if "=?" not in value:
         return value
     parts: list[str] = []
-    held, held_charset, at = b"", "", 0
+    held: list[bytes] = []
+    held_charset, at = "", 0
     for found in _WORD.finditer(value):
         between = value[at : found.start()]
         data = _word_bytes(found[2], found[3])
@@ -79,13 +82,14 @@ def words_of(value: str) -> str:
         if data is None:
             continue
         if held and (between.strip() or charset != held_charset):
-            parts.append(decode(held, held_charset)[0])
-            held = b""
+            parts.append(decode(b"".join(held), held_charset)[0])
+            held = []
         if between.strip() or not (at and not between.strip()):
             parts.append(between)
-        held, held_charset, at = held + data, charset, found.end()
+        held.append(data)
+        held_charset, at = charset, found.end()
     if held:
-        parts.append(decode(held, held_charset)[0])
+        parts.append(decode(b"".join(held), held_charset)[0])
     parts.append(value[at:])
     return "".join(parts)
 
