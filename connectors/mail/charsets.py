@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOSSY = "decoded-lossy"
 DETECTION_SAMPLE = 16_384  # bytes; detection is slow, and a page of text shows its charset
 DETECTION_LEAST = 24  # bytes
+MAX_GUESSES = 500
 # EBCDIC and UTF-7 read any bytes at all, as nonsense.
 _NOT_IN_MAIL = "cp037 cp273 cp424 cp500 cp864 cp875 cp1026 cp1140 utf_7 utf_16 utf_16_be utf_16_le utf_32 utf_32_be utf_32_le".split()  # noqa: SIM905
 
@@ -38,7 +45,18 @@ _ALIASES = {
     "binary": "",
 }
 _NO_TEXT = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "unicode-escape"})
+_guesses_left: ContextVar[list[int] | None] = ContextVar("guesses_left", default=None)
 _NUMBERED = re.compile(r"^(?:x-)?(?:cp|windows|win|ibm|dos)[-_ ]?(\d{3,5})", re.IGNORECASE)
+
+
+@contextmanager
+def few_guesses() -> Iterator[None]:
+    """Detect the charsets of so many texts only, as long as the context lasts: a message may hold a hundred thousand."""
+    token = _guesses_left.set([MAX_GUESSES])
+    try:
+        yield
+    finally:
+        _guesses_left.reset(token)
 
 
 def decode(data: bytes, declared: str = "") -> tuple[str, bool]:
@@ -124,6 +142,11 @@ def _detected(data: bytes) -> str:
     sample = data.strip()[:DETECTION_SAMPLE]
     if len(sample) < DETECTION_LEAST:
         return "cp1252"
+    left = _guesses_left.get()
+    if left is not None:
+        left[0] -= 1
+        if left[0] < 0:
+            return ""
     best = from_bytes(sample, enable_fallback=False, cp_exclusion=_NOT_IN_MAIL).best()
     return "" if best is None else best.encoding
 

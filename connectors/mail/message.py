@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ctxsync.connectors.base import Item, Person, Section, digest
 from ctxsync.connectors.mail.automated import is_automated, list_of
 from ctxsync.connectors.mail.body import LOSSY, body_of
+from ctxsync.connectors.mail.charsets import few_guesses
 from ctxsync.connectors.mail.headers import MAX_IDS, addresses, date_of, field, fields, message_ids, text_of
 from ctxsync.connectors.mail.parts import Leaf, body_digest, parsed, parts_of
 from ctxsync.connectors.people import address_key
@@ -54,7 +55,8 @@ def mail_item(raw: bytes, *, received: int = 0, now: int = 0, max_body: int = MA
     """
     plain, cut = _measured(raw, max_body)
     try:
-        item = _Reading(plain, cut=cut, received=received, now=now).item(hashlib.sha256(raw).hexdigest())
+        with few_guesses():
+            item = _Reading(plain, cut=cut, received=received, now=now).item(hashlib.sha256(raw).hexdigest())
     except RecursionError as error:
         raise BadItem("The message is nested too deep to be read.") from error
     return item

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.charsets import decode
-from ctxsync.connectors.mail.guard import guard_nesting, guard_size
+from ctxsync.connectors.mail.guard import MAX_PARTS, guard_nesting, guard_size
 from ctxsync.connectors.mail.headers import text_of
 from ctxsync.connectors.mail.lenient import boundary_of, is_broken, mended_header
 from ctxsync.connectors.mail.tree import may_hold_parts, tree_of
+from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 READABLE: Final = frozenset({"text/plain", "text/html", "text/enriched", "text/markdown", "text/x-markdown"})
 _TYPE: Final = re.compile(r"[\s\"']*([!#$&^\w.+-]{1,127})/([!#$&^\w.+-]{1,127})", re.ASCII)
 CALENDARS: Final = frozenset({"text/calendar", "application/ics"})
+
+_MAX_AGAIN: Final = 100_000_000  # bytes that are cut again: each of parts within parts holds all that is in it
 
 _UNMUNGED = re.compile(rb"^>+(?=From )", re.MULTILINE)
 
@@ -74,6 +77,7 @@ class Parts:
     files: list[Leaf] = field(default_factory=list)
     calendars: list[Leaf] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
+    again: list[int] = field(default_factory=lambda: [0, 0])  # how many parts were cut again, of how many bytes
 
 
 def parsed(plain: bytes) -> Message:
@@ -111,7 +115,7 @@ def _sort(message: Message, parts: Parts, forms: list[Leaf] | None) -> None:
     """Put a part where it belongs; `forms` are those of the text that it is one more form of, if any."""
     kind = type_of(message)
     if kind.startswith("multipart/") and not message.is_multipart():
-        kind = _cut_again(message, kind)
+        kind = _cut_again(message, kind, parts.again)
     if message.is_multipart() and kind.startswith("multipart/"):
         children = children_of(message)
         if kind == "multipart/alternative" and forms is None:
@@ -149,14 +153,18 @@ def _root_of(message: Message, children: list[Message]) -> Message | None:
     return next(texts, children[0] if children else None)
 
 
-def _cut_again(message: Message, kind: str) -> str:
+def _cut_again(message: Message, kind: str, again_so_far: list[int]) -> str:
     """Cut a multipart that came in one piece by the boundary that it really uses; else it is a text."""
     data = data_of(message)
     boundary = boundary_of(data)
-    if boundary:
+    again_so_far[1] += len(data)
+    if boundary and again_so_far[1] <= _MAX_AGAIN:
         head = b'Content-Type: %s; boundary="%s"\n\n' % (kind.encode(), boundary)
         again = tree_of(head + data)
         children = children_of(again)
+        again_so_far[0] += len(children)
+        if again_so_far[0] > MAX_PARTS:
+            raise BadItem(f"The message has more than {MAX_PARTS:,} parts.")
         if any(not child.get_content_type().startswith("multipart/") or child.is_multipart() for child in children):
             kept: list[Message | str] = [*children]
             message.set_payload(kept)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.attribution import LONGEST, is_attribution, is_open, opens_reply, told_by_library
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MAX_SIGNATURE: Final = 40  # lines; what stands below a longer one may be the author's own words
+MAX_ASKED: Final = 2_000  # times that the library is asked of one text: each takes as long as 50 lines do here
+MAX_QUOTATIONS: Final = 5_000  # whose attributions are looked for; a text of a million characters may have more
 _WIDTH: Final = 72  # characters of a line at which mailers wrap, at the earliest
 _WRAPPED: Final = 45  # characters of what is wrapped off
 
@@ -79,6 +81,7 @@ class _Lines:
             for number in range(first, last + 1):
                 self.quoted[number] = True
         self.code = [False] * len(self.lines)
+        self.asked = 0  # times that the library was
         self.end = len(self.lines)  # where the author's own text may still be
         while self.end and not self.bare[self.end - 1]:
             self.end -= 1
@@ -141,7 +144,7 @@ class _Lines:
 
     def _attributions(self) -> None:
         """Quote the lines that say whose words the quoted lines below them are."""
-        for number, _ in _runs(self.quoted):
+        for number, _ in islice(_runs(self.quoted), MAX_QUOTATIONS):
             last = number - 1
             while last >= 0 and not self.bare[last] and number - last < 3:
                 last -= 1
@@ -194,7 +197,10 @@ class _Lines:
         above_is_free = number == 0 or not self.bare[number - 1] or _RULE.match(self.lines[number - 1])
         if above_is_free and self._header_block(number, 3):
             return True
-        return line.endswith(":") and len(line) < 60 and not WROTE.search(line) and told_by_library([line])
+        if not line.endswith(":") or len(line) >= 60 or WROTE.search(line):
+            return False
+        self.asked += 1
+        return self.asked <= MAX_ASKED and told_by_library([line])
 
     def _header_block(self, number: int, least: int) -> bool:
         """Say whether a line opens a block of a message's header fields, the first one saying from whom."""
@@ -230,8 +236,9 @@ class _Lines:
                 continue
             line = self.lines[number]
             if line[:2] in {"--", "- "} and line in {"-- ", "--", "- -- ", "- --", "--\u00a0"}:
-                stop = next((each for each in range(number + 1, self.end) if self.quoted[each]), self.end)
                 limit = MAX_SIGNATURE if line.endswith((" ", "\u00a0")) else MAX_SIGNATURE * 2 // 3
+                far = min(self.end, number + limit + 1)
+                stop = next((each for each in range(number + 1, far) if self.quoted[each]), far)
                 if stop - number <= limit:
                     self._quote(number, stop)
             elif len(line) < 100 and self.bare[number][:1] in _PHONED and PHONE.match(self.bare[number]):

@@ -6,8 +6,10 @@ import time
 
 import pytest
 
+from ctxsync.connectors.mail import charsets
 from ctxsync.connectors.mail.headers import addresses, words_of
 from ctxsync.connectors.mail.message import mail_item
+from ctxsync.errors import BadItem
 
 SECONDS = 5.0
 """Far over what these take, on a slow machine too; what takes the square of its length takes minutes at these sizes."""
@@ -39,3 +41,82 @@ def test_parameters_without_end_in_an_enriched_text_cost_no_more_than_others() -
     began = time.process_time()
     mail_item(HEAD + b"Content-Type: text/enriched\n\n" + b"<param>" * 50_000)
     assert seconds(began) < SECONDS
+
+
+BOUNDARIES = {
+    "in the next line": (b'boundary=\n "b"', b"--b"),
+    "by RFC 2231": (b"boundary*=us-ascii''b", b"--b"),
+    "in pieces": (b'boundary*0="b"', b"--b"),
+    "in angle brackets": (b"boundary=<b>", b"--b"),
+    "with a backslash": (b'boundary="b\\\\"', b"--b\\"),
+    "with a blank": (b"boundary=b c", b"--b c"),
+    "wrong, and found by the text": (b"boundary=other", b"--b"),
+}
+
+
+@pytest.mark.parametrize("spelled", BOUNDARIES)
+def test_a_message_of_many_thousand_parts_is_refused_however_its_boundary_is_written(spelled: str) -> None:
+    parameter, line = BOUNDARIES[spelled]
+    with pytest.raises(BadItem, match="more than 5,000 parts"):
+        mail_item(HEAD + b"Content-Type: multipart/mixed; " + parameter + b"\n\n" + (line + b"\n\n") * 6_000)
+
+
+def test_a_report_of_many_thousand_blocks_is_refused() -> None:
+    with pytest.raises(BadItem, match="more than 5,000 parts"):
+        mail_item(HEAD + b"Content-Type: message/delivery-status\n\n" + b"A: b\n\n" * 6_000)
+
+
+def test_parts_within_parts_are_refused_however_their_boundaries_are_written() -> None:
+    levels = (b"Content-Type: multipart/mixed; boundary=\n b%d\n\n--b%d\n" % (number, number) for number in range(70))
+    with pytest.raises(BadItem, match="nested more than 60 parts deep"):
+        mail_item(HEAD + b"".join(levels) + b"\nx\n")
+
+
+def test_a_long_message_may_not_be_as_deep_as_a_short_one() -> None:
+    levels = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (each, each) for each in range(20))
+    assert mail_item(HEAD + levels + b"\nx\n").sections[0].text == "x"
+    with pytest.raises(BadItem, match="nested more than 12 parts deep"):
+        mail_item(HEAD + levels + b"\n" + b"x\n" * 200_000)
+
+
+@pytest.mark.parametrize("value", [b";" * 300_000, b'"' + b";" * 300_000], ids=["of nothing", "in quotes without end"])
+def test_a_part_with_a_hundred_thousand_parameters_is_read_as_any_other(value: bytes) -> None:
+    began = time.process_time()
+    item = mail_item(HEAD + b"Content-Type: text/plain; charset=" + value + b"\n\nhello\n")
+    assert item.sections[0].text == "hello"
+    assert seconds(began) < SECONDS
+
+
+@pytest.mark.parametrize(
+    "line", [b"-- \n", b"a%d:\n", b"a%d:\n> b\n"], ids=["signatures", "colons", "lines above quotations"]
+)
+def test_a_text_of_nothing_but_what_begins_quotations_is_read_in_time(line: bytes) -> None:
+    body = b"".join(line % number if b"%d" in line else line for number in range(100_000))
+    began = time.process_time()
+    mail_item(HEAD + b"\n" + body)
+    assert seconds(began) < 2 * SECONDS
+
+
+def test_what_looks_like_a_signature_is_one_only_when_it_is_short() -> None:
+    short = mail_item(HEAD + b"\nHello\n\n-- \nRosa\n").sections[0]
+    assert short.text[slice(*short.quoted[0])] == "-- \nRosa"
+    long = mail_item(HEAD + b"\nHello\n\n-- \n" + b"Rosa\n" * 60).sections[0]
+    assert not long.quoted
+
+
+def test_the_charsets_of_thousands_of_words_are_not_all_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("charset_normalizer.from_bytes", lambda *_, **__: _Nothing(asked))
+    words = b"".join(b"=?x%d?q?%s?= " % (number, b"=F1=E2=9F" * 10) for number in range(1_000))
+    mail_item(HEAD + b"To: " + words + b"\n\nx\n")
+    assert len(asked) == charsets.MAX_GUESSES
+
+
+class _Nothing:
+    """What the library answers when it knows no charset."""
+
+    def __init__(self, asked: list[int]) -> None:
+        asked.append(1)
+
+    def best(self) -> None:
+        """Return that there is none."""
