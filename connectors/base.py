@@ -323,6 +323,14 @@ class Watches(Protocol):
         ...
 
 
+class Checks(Protocol):
+    """Optional: the connector can say more of what is missing than its first read tells. For `ctxsync doctor --online`."""
+
+    def check(self) -> None:
+        """Log in with every secret and look at nothing else; raise what a person should know, else return."""
+        ...
+
+
 def breaker_trips(vanished: int, known: int, options: Options) -> bool:
     """Say whether so many deletions in one pass are suspicious.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxsync import spool
 from ctxsync.config import load_config
-from ctxsync.errors import CtxsyncError, GraphError, SourceError, StoreError, StoreMissing
+from ctxsync.errors import ConfigError, CtxsyncError, GraphError, SourceError, StoreError, StoreMissing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -259,7 +259,9 @@ def _seen(app: App, source: SourceConfig) -> str:
     try:
         connector = connect(app, source, SyncRequest(), app.clock())
         streams = list(connector.discover())
-        if source.root is None and streams:  # only a read is sure to log in; its first batch is not kept
+        if checks := getattr(connector, "check", None):
+            checks()
+        elif source.root is None and streams:  # only a read is sure to log in; its first batch is not kept
             batches = connector.read(streams[0], None)
             next(batches, None)
             getattr(batches, "close", lambda: None)()
@@ -277,10 +279,11 @@ def _left_sources(app: App) -> Iterator[Finding]:
     from ctxsync.sync import known_sources
 
     try:
+        load_config(app.home)  # settings that cannot be read name no source, which does not mean that one was taken out
         with closing(app.store()) as store:
             known = known_sources(store)
-    except StoreError:
-        return  # said by the log's own check
+    except (ConfigError, StoreError):
+        return  # said by their own checks
     for name, settings in sorted(known.items()):
         if not settings["removed"] and settings["kind"] != "log" and app.config.source(name) is None:
             yield Finding(

@@ -150,6 +150,28 @@ class SlackConnector:
             if live and not done:
                 live.failed(channel.id)
 
+    def check(self) -> None:
+        """Try both tokens.
+
+        Raises:
+            AuthError: One is refused, or lacks scopes, which the message names.
+            RateLimited, Unavailable: As `Api.call`.
+        """
+        session = self._open()
+        self._directory(session)
+        if session.missing:
+            raise _incomplete(self.name, session.missing)
+        if self._app_token:
+            token = secrets.resolve(self._app_token, source=self.name, setting="app_token")
+            try:
+                Api(self.name, token, self._url, self._timing).call("apps.connections.open")
+            except (AuthError, Refused):
+                raise AuthError(
+                    f"Slack refuses the app_token of {self.name}; without it messages are only asked for at intervals.",
+                    remedy="Make an app-level token (xapp-…) with connections:write under Basic Information and store it "
+                    f"(for the keyring: `{secrets.storing(self.name, 'app_token')}`).",
+                ) from None
+
     def watch(self, wake: Callable[[Stream], None]) -> AbstractContextManager[None]:
         """Call `wake` when something may have changed: by Socket Mode with an `app_token`, else at intervals.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path  # noqa: TC003 - typer reads it at run time
 from typing import Annotated
 
@@ -55,14 +56,10 @@ def doctor(
     from ctxsync.errors import ConfigError
 
     home = home_of(ctx)
-    config, findings = Config(), []
-    try:
+    config = Config()
+    with suppress(ConfigError):  # a finding like others, of `examine`: the rest is examined all the same
         config = load_config(home)
-    except ConfigError as error:  # a finding like others: the rest is examined all the same
-        findings.append(
-            {"check": "config", "ok": False, "level": "error", "message": error.message, "remedy": error.remedy}
-        )
-    findings += App(home, config).doctor(chain=chain, online=online)
+    findings = App(home, config).doctor(chain=chain, online=online)
     show({"findings": findings}, render_status.doctor, as_json=as_json)
     return FAILED if any(finding["level"] == "error" for finding in findings) else 0
 

@@ -11,6 +11,7 @@ import pytest
 from ctxsync.errors import AuthError, RateLimited, Unavailable
 from ctxsync.sync import SyncRequest
 from ctxsync.watch import Watch
+from tests.connectors.slack.server import ALL_SCOPES, APP_TOKEN, BOT_TOKEN, Server, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,3 +158,24 @@ def test_doctor_finds_a_secret_that_is_not_there(office: Desk, monkeypatch: pyte
     (found,) = [each for each in office.app().doctor() if each["check"] == "source work"]
     assert found["level"] == "error"
     assert "$MAIL_PASSWORD, which is not set" in found["message"]
+
+
+def test_doctor_names_what_a_slack_token_lacks_though_the_rest_can_be_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace()
+    workspace.room()
+    monkeypatch.setenv("SLACK_TOKEN", BOT_TOKEN)
+    monkeypatch.setenv("SLACK_APP", "xapp-of-another-harbour")
+    with Server(workspace) as slack:
+        desk.app().add_source("slack", "team", token="env:SLACK_TOKEN", app_token="env:SLACK_APP", api_url=slack.url)
+
+        def found() -> str:
+            return next(str(each) for each in desk.app().doctor(online=True) if each["check"] == "source team")
+
+        assert "Slack refuses the app_token of team" in found()
+        workspace.tokens[BOT_TOKEN] = ALL_SCOPES - {"users:read"}
+        assert "lacks users:read" in found()
+        workspace.tokens[BOT_TOKEN] = ALL_SCOPES
+        monkeypatch.setenv("SLACK_APP", APP_TOKEN)
+        assert "can be read" in found()

@@ -366,6 +366,14 @@ def test_doctor_names_broken_settings_and_examines_the_rest(ready: Any) -> None:
     assert any(finding["check"] == "sqlite" and finding["ok"] for finding in findings)
 
 
+def test_doctor_takes_no_source_for_removed_while_the_settings_are_broken(synced: Any) -> None:
+    """To follow `source remove` would have lost what a mistyped line only hid."""
+    path = synced.home / "config.toml"
+    path.write_text(path.read_text() + "\n[syn]\n")
+    findings = synced("doctor", "--json").json["findings"]
+    assert [finding["check"] for finding in findings if not finding["ok"]] == ["config"]
+
+
 def test_hooks_are_installed_and_taken_away(ready: Any, tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     subprocess.run(["git", "init", "-q", str(repository)], check=True)
