@@ -69,7 +69,9 @@ class SlackExportConnector:
         self._export: Export | None = None
 
     def discover(self) -> Iterator[Stream]:
-        """Yield the directory, where there is something in it, then each channel that has messages, by its id.
+        """Yield the directory, where there is something in it, then each channel by its id.
+
+        A channel that has no file is among them where the export lists it: a file of it may be in quarantine still.
 
         Raises:
             Unavailable: The path holds no export, several, or one that is broken or encrypted.
@@ -77,7 +79,8 @@ class SlackExportConnector:
         export = self._export = layout(listing(self._path, self.name), self._path, self.name)
         if export.users or export.channels or export.refused:
             yield Stream(self.name, STREAM)
-        for channel in export.parts:
+        listed = (record.get("id") for record in export.channels if isinstance(record, dict))
+        for channel in dict.fromkeys([*export.parts, *(id_ for id_ in listed if id_ and isinstance(id_, str))]):
             yield Stream(self.name, channel)
 
     def read(self, stream: Stream, cursor: Mapping[str, Json] | None) -> Iterator[Batch]:
@@ -95,7 +98,7 @@ class SlackExportConnector:
             yield from self._directory(export, directory, cursor)
             return
         taken = self._choice.takes(stream.name, directory.channel_name(stream.name))
-        if not taken and not cursor:
+        if not cursor and not (taken and stream.name in export.parts):
             return
         yield from Pass(
             self.name,

@@ -3,7 +3,8 @@
 `f:FILE`    the stamp of a file that was read to its end, with how many messages it showed
 `m:FILE/N`  some of its messages, sixteen characters each: the time in microseconds, a bit that says that it answers
             another, and a checksum of what it says
-`q:FILE`    why a file could not be read, and the stamp that it had
+`q:FILE`    why a file could not be read: its place in quarantine, the stamp that it had, the error, its digest
+`e:FILE`    the same of the entries of a file that are no messages
 `team`, `rules`, `settled`  what ids begin with, what is left out, and how many messages there were when the last pass
             was complete
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +25,15 @@ CHUNK: Final = 128  # messages a key
 _ENTRY: Final = struct.Struct("<QI")
 _WIDTH: Final = 16  # characters of an entry in base64
 _REPLY: Final = 1 << 63
+
+
+class Bad(NamedTuple):
+    """What is in quarantine: at which place, with which stamp, why, and the SHA-256 (hex) of its bytes."""
+
+    place: str
+    stamp: str
+    error: str
+    digest: str
 
 
 class Known:
@@ -143,12 +153,14 @@ class Ledger:
         value = self._held.get(f"f:{file}")
         return value if isinstance(value, str) else ""
 
-    def bad(self, file: str) -> tuple[str, str, str] | None:
-        """Return stamp, error and digest of a file that could not be read."""
-        value = self._held.get(f"q:{file}")
-        if isinstance(value, list) and len(value) == 3:
-            return str(value[0]), str(value[1]), str(value[2])
-        return None
+    def bad(self, file: str, kind: str = "q") -> Bad | None:
+        """Return why a file could not be read, or with the kind `e` why entries of it could not."""
+        value = self._held.get(f"{kind}:{file}")
+        return Bad(*map(str, value)) if isinstance(value, list) and len(value) == 4 else None
+
+    def all_bad(self) -> list[tuple[str, str]]:
+        """Return kind and file of all that is in quarantine."""
+        return [(key[0], key[2:]) for key in self._held if key[:2] in {"q:", "e:"}]
 
     def known(self, file: str) -> Known:
         """Return the messages that a file showed."""

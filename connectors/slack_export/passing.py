@@ -27,6 +27,7 @@ from ctxsync.connectors.base import (
 from ctxsync.connectors.slack.message import message_item
 from ctxsync.connectors.slack.stamps import stamp
 from ctxsync.connectors.slack_export.coverage import Reading, lacking
+from ctxsync.connectors.slack_export.ledger import Bad
 from ctxsync.errors import BadItem, SuspiciousDeletion
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Pass:
                     yield self._batch()
         else:
             self._lacking = [self._excluded(name) for name in sorted(self._before)]
+        self._release_absent()
         if self._changes:
             yield self._batch()
         gone = self._gone()
@@ -114,7 +116,7 @@ class Pass:
         """Read a part unless it is as it was."""
         bad = self._ledger.bad(part.name)
         count = self._ledger.count(part.name)
-        if bad is not None and bad[0] == part.stamp and not self._options.retry_quarantined:
+        if bad is not None and bad.stamp == part.stamp and not self._options.retry_quarantined:
             self._seen, self._same = self._seen + count, self._same + count
             return
         if not self._again and bad is None and self._ledger.stamp(part.name) == part.stamp:
@@ -134,9 +136,7 @@ class Pass:
             self._ledger.keep(part.name, reading.known)
             self._quarantine(part, error, bad)
             return
-        if bad is not None:
-            self._changes.append(Released(part.file.path))
-            self._ledger.put(f"q:{part.name}", None)
+        self._release("q", part.name)
         self._strays(part, nothing)
         self._ledger.keep(part.name, reading.known)
         if len(reading.known) > len(reading.present):
@@ -185,26 +185,43 @@ class Pass:
         self._observed += 1
         reading.known.put(time, checksum, reply="thread_ts" in attributes)
 
-    def _quarantine(self, part: Part, error: BadItem, before: tuple[str, str, str] | None) -> None:
+    def _quarantine(self, part: Part, error: BadItem, before: Bad | None) -> None:
         try:
             digest = hashlib.sha256(part.file.read()).hexdigest() if part.kind != "rows" else ""
         except BadItem:
             digest = ""
-        if before is None or before[1:] != (error.message, digest):
-            self._changes.append(Quarantined(part.file.path, str(error), digest))
-        self._ledger.put(f"q:{part.name}", [part.stamp, error.message, digest])
+        found = Bad(part.file.path, part.stamp, error.message, digest)
+        if before is None or before._replace(stamp=part.stamp) != found:
+            if before is not None and before.place != found.place:
+                self._changes.append(Released(before.place))
+            self._changes.append(Quarantined(found.place, str(error), digest))
+        self._ledger.put(f"q:{part.name}", list(found))
 
     def _strays(self, part: Part, nothing: list[str]) -> None:
         """Quarantine what stands among the messages and is none, as one place a file."""
-        place, key = f"{part.file.path}#entries", f"e:{part.name}"
-        if nothing:
-            error = f"{len(nothing)} of the entries cannot be read; the first: {nothing[0]}"
-            if self._ledger.text(key) != error:
-                self._changes.append(Quarantined(place, error))
-            self._ledger.put(key, error)
-        elif self._ledger.text(key):
-            self._changes.append(Released(place))
-            self._ledger.put(key, None)
+        if not nothing:
+            self._release("e", part.name)
+            return
+        error = f"{len(nothing)} of the entries cannot be read; the first: {nothing[0]}"
+        found, before = Bad(f"{part.file.path}#entries", "", error, ""), self._ledger.bad(part.name, "e")
+        if before != found:
+            if before is not None and before.place != found.place:
+                self._changes.append(Released(before.place))
+            self._changes.append(Quarantined(found.place, error))
+        self._ledger.put(f"e:{part.name}", list(found))
+
+    def _release(self, kind: str, name: str) -> None:
+        held = self._ledger.bad(name, kind)
+        if held is not None:
+            self._changes.append(Released(held.place))
+            self._ledger.put(f"{kind}:{name}", None)
+
+    def _release_absent(self) -> None:
+        """Release what is in quarantine of files that are not there any more, or left out."""
+        there = {part.name for part in self._parts} if self._wanted.channel else set()
+        for kind, name in self._ledger.all_bad():
+            if name not in there:
+                self._release(kind, name)
 
     def _excluded(self, name: str) -> Reading:
         """Return what a part showed of a channel that is left out now."""

@@ -284,3 +284,28 @@ def test_a_gzip_bomb_stops_where_no_archive_would_be_as_large(source: Source, mo
     line = json.dumps({"t": 7, "id": "C1GARDEN", "cu": ["U" * 1000]}).encode() + b"\n"
     source.folder({"C1GARDEN.json.gz": gzip.compress(line * 1000)})
     assert "more than any archive" in quarantined(source)["C1GARDEN.json.gz"]
+
+
+@pytest.mark.parametrize("broken", [b'[{"type": "mess', [message(DAY, 1), 7]])
+def test_what_was_in_quarantine_is_released_when_its_file_goes_moves_or_is_left_out(
+    source: Source, broken: bytes | list[Any]
+) -> None:
+    whole = {**GOOD, f"shed/{DAY}.json": broken}
+    lone = {name: one for name, one in GOOD.items() if name != f"garden/{DAY}.json"}
+
+    def changed() -> list[tuple[str, str]]:
+        kept = (Quarantined, Released)
+        return [(type(one).__name__, one.place) for one in source.read(allow_deletes=True) if isinstance(one, kept)]
+
+    source.folder(whole)
+    ((_, place),) = changed()
+    assert place.removesuffix("#entries") == f"shed/{DAY}.json"
+    source.folder(GOOD)  # which has no file of that channel
+    assert changed() == [("Released", place)]
+    source.folder({**lone, f"garden/{DAY}.json": broken})
+    ((_, place),) = changed()
+    source.folder({**lone, f"garden/{DAY}.json": broken}, under="an export/")
+    assert changed() == [("Released", place), ("Quarantined", f"an export/{place}")]
+    source.settings["exclude"] = ["garden"]
+    assert changed() == [("Released", f"an export/{place}")]
+    assert changed() == []
