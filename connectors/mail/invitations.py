@@ -8,12 +8,14 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxsync.connectors.mail.zones import own_zones
 from ctxsync.connectors.people import address_key
 
 if TYPE_CHECKING:
     from ctxsync.connectors.base import Json
 
 MAX_CALENDAR: Final = 1_000_000  # characters
+MAX_LINES: Final = 50_000
 MAX_EVENTS: Final = 20
 MAX_ATTENDEES: Final = 100
 MAX_WORDS: Final = 500  # characters of a title or a location
@@ -29,17 +31,21 @@ def invitations_of(text: str, method: str = "") -> list[Json]:
     Raises:
         ValueError: It is no calendar.
     """
-    from icalendar import Calendar
-
     text = text[:MAX_CALENDAR].lstrip()
-    if text.upper().count("BEGIN:") > 5_000:
-        raise ValueError("too many components")
+    if text.upper().count("BEGIN:") > 5_000 or text.count("\n") > MAX_LINES:
+        raise ValueError("too many components or lines")
     try:
-        calendars = Calendar.from_ical(text, multiple=True)
+        with own_zones():
+            return _events(text, method)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from error
+
+
+def _events(text: str, method: str) -> list[Json]:
+    from icalendar import Calendar
+
     found: list[Json] = []
-    for calendar in calendars:
+    for calendar in Calendar.from_ical(text, multiple=True):
         stated = _text(calendar, "method") or method
         for event in calendar.walk("VEVENT"):
             if len(found) < MAX_EVENTS:

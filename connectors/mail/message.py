@@ -26,6 +26,7 @@ MAX_PEOPLE: Final = 100
 MAX_NAME: Final = 300  # characters
 MAX_FILES: Final = 200
 MAX_FORWARDED: Final = 50
+MAX_CALENDARS: Final = 2_000_000  # bytes of all calendars in a message
 CUT: Final = "message-cut"
 _ADDRESSED: Final = ("from", "sender", "reply-to", "to", "cc", "bcc")
 _KNOWN: Final = frozenset({*_ADDRESSED, "date", "subject", "message-id", "received", "return-path", "content-type"})
@@ -182,9 +183,14 @@ class _Reading:
     def _invitations(self, calendars: Sequence[Leaf]) -> list[Json]:
         """Return the events of the calendars; the same calendar is often there twice, as a text and as a file."""
         found: list[Json] = []
+        left = MAX_CALENDARS
         for leaf in calendars[:MAX_FORWARDED]:
             from ctxsync.connectors.mail.invitations import invitations_of
 
+            left -= len(leaf.data)
+            if left < 0:
+                self.flags.add("calendar-unparsed")
+                break
             text, lossy = leaf.text()
             if lossy:
                 self.flags.add(LOSSY)

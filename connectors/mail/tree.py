@@ -36,7 +36,7 @@ class _AsWritten(Compat32):
         """Return the value itself."""
         return value
 
-    def header_source_parse(self, sourcelines: Sequence[str]) -> tuple[str, str]:  # type: ignore[override]
+    def header_source_parse(self, sourcelines: Sequence[str]) -> tuple[str, str]:
         """Return name and value of a field, of parameters as many as real ones have."""
         name, value = super().header_source_parse(list(sourcelines))
         if (len(value) > _MAX_PARAMETERED or value.count(";") > _MAX_PARAMETERS) and name.lower() in _WITH_PARAMETERS:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from ctxsync.connectors.mail.invitations import invitations_of
 from tests.connectors.mail.letters import body, multipart, read
 
 CALENDAR = """BEGIN:VCALENDAR
@@ -100,3 +102,46 @@ def test_a_broken_calendar_is_flagged_and_the_mail_is_read(broken: str) -> None:
     item = read(multipart("Content-Type: text/plain\n\nCome!", f"Content-Type: text/calendar\n\n{broken}"))
     assert item.sections[0].text == "Come!"
     assert "invitations" not in item.sections[0].attributes or not item.flags
+
+
+def zoned(name: str, rule: str, offset: str = "+0200") -> str:
+    """Return a calendar of one event, with a zone whose clock is turned by a rule."""
+    turns = "".join(
+        f"BEGIN:{kind}\nDTSTART:16010101T000000\n{rule}TZOFFSETFROM:{offset}\nTZOFFSETTO:{offset}\nEND:{kind}\n"
+        for kind in ("STANDARD", "DAYLIGHT")
+    )
+    return (
+        f"BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VTIMEZONE\nTZID:{name}\n{turns}END:VTIMEZONE\nBEGIN:VEVENT\nUID:1\n"
+        f"SUMMARY:Beans\nDTSTART;TZID={name}:20260301T120000\nEND:VEVENT\nEND:VCALENDAR\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "FREQ=SECONDLY",
+        "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=YEARLY;BYDAY=MO,TU,WE;BYHOUR=1,2,3,4;BYMINUTE=1,2,3,4;BYSECOND=1,2,3,4",
+    ],
+)
+def test_a_zone_that_turns_its_clock_without_end_holds_nothing_up(rule: str) -> None:
+    began = time.process_time()
+    (event,) = invitations_of(zoned("Garden", f"RRULE:{rule}\n"))
+    assert event["start"] == "2026-03-01T10:00:00Z"
+    assert time.process_time() - began < 3
+
+
+def test_a_zone_of_one_mail_moves_no_meeting_of_another_with_a_zone_of_that_name() -> None:
+    (first,) = invitations_of(zoned("Customized Time Zone", "", "+1000"))
+    (second,) = invitations_of(zoned("Customized Time Zone", "", "+0100"))
+    assert (first["start"], second["start"]) == ("2026-03-01T02:00:00Z", "2026-03-01T11:00:00Z")
+
+
+def test_a_real_zone_turns_its_clock_twice_a_year() -> None:
+    calendar = zoned("Office", "RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\n")
+    summer = "BYMONTH=3;BYDAY=-1SU\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200"
+    winter = "BYMONTH=10;BYDAY=-1SU\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100"
+    plain = "BYMONTH=10;BYDAY=-1SU\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0200"
+    calendar = calendar.replace(plain, winter, 1).replace(plain, summer, 1)
+    assert invitations_of(calendar)[0]["start"] == "2026-03-01T11:00:00Z"
+    assert invitations_of(calendar.replace("20260301", "20260701"))[0]["start"] == "2026-07-01T10:00:00Z"
