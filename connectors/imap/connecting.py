@@ -30,12 +30,13 @@ def connected(account: Account, *, connect: float, read: float) -> IMAPClient:
     """
     import imapclient
 
+    context = trusting(account) if account.tls == "tls" else None
     try:
         client = imapclient.IMAPClient(
             account.host,
             account.port,
             ssl=account.tls == "tls",
-            ssl_context=trusting(account.tls_ca) if account.tls == "tls" else None,
+            ssl_context=context,
             timeout=imapclient.SocketTimeout(connect, read),
         )
     except (OSError, imapclient.IMAPClient.Error) as error:
@@ -47,10 +48,17 @@ def connected(account: Account, *, connect: float, read: float) -> IMAPClient:
     return client
 
 
-def trusting(path: str) -> ssl.SSLContext:
-    """Return what checks a server's certificate and name: by the system's authorities, or those of a file alone."""
-    context = ssl.create_default_context(cafile=path or None)
-    if path:
+def trusting(account: Account) -> ssl.SSLContext:
+    """Return what checks a server's certificate and name: by the system's authorities, or those of `tls_ca` alone.
+
+    Raises:
+        Unavailable: That file cannot be read, or holds no certificate.
+    """
+    try:
+        context = ssl.create_default_context(cafile=account.tls_ca or None)
+    except OSError as error:
+        raise problems.trusting(error, account) from None
+    if account.tls_ca:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # a server's own certificate may be named as it is
     return context
 

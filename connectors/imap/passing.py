@@ -12,7 +12,7 @@ from ctxsync.connectors.base import Batch
 from ctxsync.connectors.imap import gmail
 from ctxsync.connectors.imap.folders import choose
 from ctxsync.connectors.imap.leaving import departures, farewell, suspicious
-from ctxsync.connectors.imap.problems import Refused
+from ctxsync.connectors.imap.problems import Refused, said
 from ctxsync.connectors.imap.reading import Reading
 from ctxsync.errors import Unavailable
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ctxsync.connectors.imap.fetching import Line
     from ctxsync.connectors.imap.ledger import Ledger
 
+SHOWN = 20  # folders that a message names
 LOOKS = 3  # times that folders are looked at again for messages that moved while they were read
 
 
@@ -58,6 +59,8 @@ class Pass:
             again = f"Run `ctxsync sync {account.source}` later."
             raise Unavailable(f"The server does not list its folders: {error.message}", remedy=again) from None
         choice, labels = choose(listing, account.folders, account.exclude), None
+        if account.folders and not choice.folders:
+            raise _none_fits(account, sorted(choice.left))
         if self._line.session.has(gmail.CAPABILITY):
             choice, labels = gmail.narrowed(choice, listing)
         readings = []
@@ -104,3 +107,13 @@ class Pass:
             yield from reading.run()
         except Refused as error:
             self._closed[reading.place] = error.message
+
+
+def _none_fits(account: Account, there: list[str]) -> Unavailable:
+    """Return that the patterns fit no folder, which is more often a slip than a wish."""
+    shown = ", ".join(there[:SHOWN]) + (" …" if len(there) > SHOWN else "")
+    return Unavailable(
+        f"No folder of {account.source} fits `folders` ({', '.join(account.folders)}). It has: {said(shown) or 'none'}",
+        remedy=f"Correct `folders` of the source {account.source}: `ctxsync config edit`, "
+        f"then run `ctxsync sync {account.source}`.",
+    )

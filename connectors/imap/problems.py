@@ -6,6 +6,7 @@ a secret: what the server says is shown on one line, cut, and with every spellin
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 import ssl
@@ -25,6 +26,9 @@ _BUSY = re.compile(
 )
 _HOSTNAME_MISMATCH, _EXPIRED, _NOT_YET_VALID = (62, 64), 10, 9  # OpenSSL's X509_V_ERR_*: name, IP address
 _UNTRUSTED = (18, 19, 20, 21)
+
+
+_BYTES = re.compile(r"""^b(['"])(.*)\1$""")  # imapclient tells a refusal as Python writes bytes
 
 
 class Dropped(Unavailable):
@@ -70,13 +74,22 @@ def connecting(error: Exception, account: Account, seconds: float) -> SourceErro
             f"The server {at} did not answer within {seconds:.0f} seconds.",
             remedy=f"Check the network, and `host`, `port` and `tls` of the source {account.source}, {again}",
         )
-    if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+    if isinstance(error, OSError) and error.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH):
         return Unavailable(
-            f"The certificates in {account.tls_ca} cannot be read: {error.strerror}.",
-            remedy=f"Correct `tls_ca` of the source {account.source} in config.toml, {again}",
+            f"There is no way to the server {at}: {error.strerror}.", remedy=f"Check the network, {again}"
         )
     return Unavailable(
         f"The server {at} cannot be used: {said(error) or type(error).__name__}.", remedy=_retry(account)
+    )
+
+
+def trusting(error: OSError, account: Account) -> Unavailable:
+    """Return why the file of certificates is of no use."""
+    why = "it holds none" if isinstance(error, ssl.SSLError) else error.strerror
+    return Unavailable(
+        f"The certificates in {account.tls_ca} cannot be read: {why}.",
+        remedy=f"Correct `tls_ca` of the source {account.source} in config.toml, "
+        f"then run `ctxsync sync {account.source}`.",
     )
 
 
@@ -104,8 +117,15 @@ def _certificate(error: ssl.SSLCertVerificationError, account: Account) -> Sourc
     )
 
 
-def logging_in(words: str, account: Account) -> SourceError:
-    """Return why the server let nobody in; `words` are its own, already safe to show."""
+def logging_in(words: str, account: Account, *, tokens: bool = True) -> SourceError:
+    """Return why the server let nobody in.
+
+    Args:
+        words: Its own, already safe to show.
+        account: Who.
+        tokens: Whether it says that it takes access tokens.
+    """
+    words = _BYTES.sub(r"\2", words)
     where = f"{account.address} as {account.user}"
     if _BUSY.search(words):
         return RateLimited(
@@ -115,6 +135,12 @@ def logging_in(words: str, account: Account) -> SourceError:
         )
     if _TRY_LATER.search(words):
         return Unavailable(f"The server {account.address} cannot log anyone in now: {words}", remedy=_retry(account))
+    if account.oauth_token and not tokens:
+        return AuthError(
+            f"The server {account.address} takes no access tokens (XOAUTH2): {words}",
+            remedy=f"Use `password` instead of `oauth_token` for the source {account.source} in config.toml, "
+            f"then run `ctxsync sync {account.source}`.",
+        )
     if account.oauth_token:
         return AuthError(
             f"The login at {where} was refused: the access token has expired or was revoked ({words}).",
@@ -123,8 +149,9 @@ def logging_in(words: str, account: Account) -> SourceError:
         )
     return AuthError(
         f"The login at {where} was refused: wrong user or password ({words}).",
-        remedy=f"Store the right password with `{storing(account.source, 'password')}` (providers with two factors "
-        f"want an app password), then run `ctxsync sync {account.source}`.",
+        remedy="Store the right password where `password` says (for the keyring: "
+        f"`{storing(account.source, 'password')}`; providers with two factors want an app password), then run "
+        f"`ctxsync sync {account.source}`.",
     )
 
 

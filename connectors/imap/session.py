@@ -185,7 +185,7 @@ class Session:
                 remedy=f'Use tls = "tls" for the source {self.account.source} in config.toml.',
             )
         try:
-            self.client.starttls(trusting(self.account.tls_ca))
+            self.client.starttls(trusting(self.account))
         except OSError as error:
             raise problems.connecting(error, self.account, CONNECT) from None
 
@@ -215,7 +215,7 @@ class Session:
                 words = problems.said(error, self._secret) or "no reason given"
                 words = words.removeprefix("login failed: ").removeprefix("authenticate failed: ")
         if words:
-            raise problems.logging_in(words, account)
+            raise problems.logging_in(words, account, tokens=self.has("AUTH=XOAUTH2"))
 
     def _enable(self) -> None:
         """Turn on change counters and reports of vanished messages, which is only allowed before a folder is selected."""

@@ -113,6 +113,22 @@ def test_a_file_of_certificates_that_is_not_there_is_named(mail: Mail, tmp_path:
     assert f"The certificates in {tmp_path}/none.pem cannot be read" in refusal(mail)
 
 
+def test_a_file_that_holds_no_certificate_is_not_taken_for_a_servers_fault(mail: Mail, tmp_path: Path) -> None:
+    (tmp_path / "notes.pem").write_text("no certificate")
+    for tls, port in (("tls", mail.server.tls_port), ("starttls", mail.server.port)):
+        mail.settings |= {"tls": tls, "port": port, "tls_ca": str(tmp_path / "notes.pem")}
+        assert f"The certificates in {tmp_path}/notes.pem cannot be read" in refusal(mail)
+
+
+def test_folders_of_no_account_are_told_with_those_that_there_are(mail: Mail) -> None:
+    mail.put(letter(1))
+    mail.settings |= {"folders": ["INBXO", "Snet/*"]}
+    told = refusal(mail)
+    assert "No folder of work fits `folders` (INBXO, Snet/*). It has: INBOX" in told
+    mail.settings |= {"folders": ["INB*"]}
+    assert mail.read()
+
+
 def test_a_port_that_speaks_no_tls_is_told_with_the_other_way(mail: Mail) -> None:
     mail.settings |= {"tls": "tls", "port": mail.server.port}
     told = refusal(mail)
@@ -124,8 +140,10 @@ def test_a_wrong_password_says_how_to_store_the_right_one(mail: Mail, monkeypatc
     monkeypatch.setenv("IMAP_TEST_PASSWORD", "wrong-and-secret")
     told = refusal(mail, AuthError)
     assert f"The login at 127.0.0.1:{mail.wire.port} as {mail.user} was refused: wrong user or password" in told
-    assert "ctxsync source secret work" in told
+    assert "where `password` says" in told
+    assert "for the keyring: `ctxsync source secret work`" in told
     assert "wrong-and-secret" not in told
+    assert "b'" not in told
 
 
 def test_a_password_of_any_characters_arrives_as_it_is(server: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +170,7 @@ def test_a_token_is_sent_as_xoauth2_and_an_expired_one_says_so(
         return b"TAG NO [AUTHENTICATIONFAILED] Invalid credentials " + sent[0].encode().split(b"\1")[1] + b"\r\n"
 
     server.script = [(BASE64, refused)]
+    server.capabilities += " AUTH=XOAUTH2"
     reader = Reader(server.port, oauth_token="env:IMAP_TEST_TOKEN", password="")
     told = refusal(reader, AuthError)
     assert sent[0] == "user=robin\1auth=Bearer ya29.not-a-real-token\1\1"
@@ -160,6 +179,14 @@ def test_a_token_is_sent_as_xoauth2_and_an_expired_one_says_so(
     server.script = [(BASE64, b"TAG OK in\r\n")]
     assert reader.read() == []
     assert "AUTHENTICATE XOAUTH2" in server.lines
+
+
+def test_a_server_that_takes_no_tokens_does_not_call_them_expired(mail: Mail, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMAP_TEST_TOKEN", "ya29.not-a-real-token")
+    mail.settings |= {"oauth_token": "env:IMAP_TEST_TOKEN"}
+    told = refusal(mail, AuthError)
+    assert "takes no access tokens (XOAUTH2)" in told
+    assert "expired" not in told
 
 
 def test_a_server_that_hangs_up_in_the_middle_of_a_login_refused_nobody(server: Scripted) -> None:
