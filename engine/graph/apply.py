@@ -22,6 +22,7 @@ from ctxsync.engine.graph.memory import Memory, loads
 from ctxsync.engine.graph.people import People
 from ctxsync.engine.graph.rows import query
 from ctxsync.engine.graph.trust import SEEN_ALIKE, Trust
+from ctxsync.engine.graph.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,12 +39,6 @@ KEPT_READINGS = 10_000
 SET_SOURCE = """
 INSERT OR REPLACE INTO source (name, kind, location, trust, removed, identity) VALUES (?, ?, ?, ?, ?, ?)
 """
-SET_PAUSED = "INSERT OR REPLACE INTO paused (source, stream, reason, since) VALUES (?, ?, ?, ?)"
-CLEAR_PAUSED = "DELETE FROM paused WHERE source = ? AND stream = ?"
-CLEAR_PAUSES = "DELETE FROM paused WHERE source = ?"
-SET_QUARANTINE = "INSERT OR REPLACE INTO quarantine (source, place, error, since) VALUES (?, ?, ?, ?)"
-CLEAR_QUARANTINE = "DELETE FROM quarantine WHERE source = ? AND place = ?"
-CLEAR_QUARANTINES = "DELETE FROM quarantine WHERE source = ?"
 ADOPTED = "SELECT source, run FROM adopted"
 SET_ADOPTED = "INSERT OR REPLACE INTO adopted (source, run) VALUES (?, ?)"
 EPISODES_OF_SOURCE = "SELECT episode FROM episode WHERE source = ? ORDER BY id"
@@ -93,6 +88,7 @@ class Projector:
         self._event: Event | None = None
         self.adopted: dict[str, str] = dict(query(db, ADOPTED))
         self._incoming: list[Evidence] = []
+        self.waiting = Waiting(db)
         self.people = People(db, self.memory, self.identity, self._name, self._assert)
         self._handlers: dict[str, Callable[[Event], None]] = {
             "item.observed": self.items.observed,
@@ -100,15 +96,12 @@ class Projector:
             "item.unsighted": self.items.unsighted,
             "item.moved": self.items.moved,
             "item.replaced": self.items.replaced,
-            "item.quarantined": self._quarantined,
-            "item.released": self._released,
             "source.configured": self._configured,
-            "source.paused": self._paused,
-            "source.resumed": self._resumed,
             "schema.adopted": self._schema_adopted,
             "schema.rule_learned": self._rule_learned,
             "episode.extracted": self._extracted,
             "extraction.adopted": self._run_adopted,
+            **self.waiting.handlers,
             **self.people.handlers,
         }
 
@@ -343,28 +336,14 @@ class Projector:
             for item, place in query(self.db, REMOVED_SIGHTINGS, (name, f"removed:{name}")):
                 self.items.restore(item, name, place, event.position)
             self.db.execute(DROP_META, (f"removed:{name}",))
+            self.waiting.bring_back(name)
         else:
             self.db.execute(SET_META, (f"removed:{name}", event.position))
-            self.db.execute(CLEAR_PAUSES, (name,))
-            self.db.execute(CLEAR_QUARANTINES, (name,))
+            self.waiting.set_aside(name)
             for (item,) in query(self.db, SIGHTED_ITEMS, (name,)):
                 self.items.remove_source(item, name, event.position)
         if weighed_otherwise:
             self._recount(EPISODES_COUNTED, {"source": name}, event.position, again=True)
-
-    def _paused(self, event: Event) -> None:
-        payload = event.payload
-        self.db.execute(SET_PAUSED, (payload["name"], payload["stream"], payload["reason"], event.position))
-
-    def _resumed(self, event: Event) -> None:
-        self.db.execute(CLEAR_PAUSED, (event.payload["name"], event.payload["stream"]))
-
-    def _quarantined(self, event: Event) -> None:
-        payload = event.payload
-        self.db.execute(SET_QUARANTINE, (event.source, payload["place"], payload["error"], event.position))
-
-    def _released(self, event: Event) -> None:
-        self.db.execute(CLEAR_QUARANTINE, (event.source, event.payload["place"]))
 
     def _schema_adopted(self, event: Event) -> None:
         text = event.payload["toml"]

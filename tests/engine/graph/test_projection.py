@@ -86,6 +86,31 @@ def test_a_source_that_is_removed_takes_its_facts_along_and_brings_them_back(log
     assert len(facts(project(log, graph_path))) == 1
 
 
+def test_what_waited_at_a_source_that_is_removed_waits_again_when_it_is_back(log: Any, graph_path: Path) -> None:
+    log.source("vault")
+    for place in ("a.md", "b.md"):
+        log.add("item.quarantined", {"place": place, "error": "It is no text."}, subject=f"place:{place}")
+    log.add("item.released", {"place": "b.md"}, subject="place:b.md")
+    stream = {"name": "vault", "stream": ".", "reason": "5 of 6 notes are gone."}
+    log.add("source.paused", stream, source="ctxsync", subject="source:vault")
+    waits = [("a.md", 2), (".", 5)]
+
+    def waiting(graph: Any) -> list[tuple[str, int]]:
+        both = "SELECT place, since FROM quarantine UNION ALL SELECT stream, since FROM paused"
+        return list(graph.db.execute(both))
+
+    assert waiting(project(log, graph_path)) == waits
+    log.source("vault", removed=True)
+    assert waiting(project(log, graph_path)) == []
+    log.source("vault")
+    assert waiting(project(log, graph_path)) == waits
+    log.add("item.released", {"place": "a.md"}, subject="place:a.md")
+    log.add("source.resumed", {"name": "vault", "stream": "."}, source="ctxsync", subject="source:vault")
+    log.source("vault", removed=True)
+    log.source("vault")
+    assert waiting(project(log, graph_path)) == []
+
+
 def test_a_higher_tier_counts_until_a_run_is_adopted(log: Any, graph_path: Path) -> None:
     log.note("note:1", "x", PEOPLE, [ACME])
     log.extract("note:1", "", "x", PEOPLE, [GLOBEX], run="better", tier=2)
