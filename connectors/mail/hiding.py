@@ -38,9 +38,12 @@ def _sheets(html: str) -> str:
     """Return the page's style sheets, one behind the other."""
     found: list[str] = []
     left, end = MAX_SHEETS, 0
-    while left > 0 and (start := html.find("<style", end)) >= 0:
-        begin = html.find(">", start) + 1
-        end = html.find("</style", begin) if begin else -1
+    lower = html.lower()
+    if len(lower) != len(html):  # a letter whose small form is two: then places do not agree
+        lower = html
+    while left > 0 and (start := lower.find("<style", end)) >= 0:
+        begin = lower.find(">", start) + 1
+        end = lower.find("</style", begin) if begin else -1
         if end < 0:
             break
         found.append(html[begin : min(end, begin + left)])

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAX_HTML: Final = 4_000_000  # characters; what is longer is cut
 MAX_TAGS: Final = 20_000  # with more of them, their depth is measured before a parser that takes its square in time
 MAX_NESTING: Final = 3_000
+MAX_PLAIN_TAGS: Final = 1_000  # with more of them, it is looked how often formats that are never ended begin again
+MAX_REPEATED: Final = 300_000  # such elements: a third of a kilobyte each
+MAX_LABEL: Final = 2_000  # characters of a link's label that are compared with its address
 MAX_URL: Final = 300  # characters; a longer address is shown without its query
 
 
@@ -41,6 +44,8 @@ _VISIBILITY = re.compile(r"(?:^|;)visibility:(hidden|collapse|visible)")
 _BLANK = re.compile(r"[ \t\n\r\f\v\u00a0\u2002-\u200a\u202f\u205f\u3000]+")
 _PADDING = re.compile(r"(?:[\u200b\u200c\u200d\u034f\ufeff\u00ad\u2060]\s*){4,}")  # pushes a preview's end out
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
+_FORMATS = _words("a b big code em font i nobr s small strike strong tt u")
+_FORMATTING = re.compile(rf"</?(?:{'|'.join(sorted(_FORMATS))})(?![\w-])[^<>]*>?", re.IGNORECASE)
 _UNCLOSED = _words("br p li td th tr option img hr input meta link dt dd area base col wbr tbody thead tfoot")
 
 
@@ -61,6 +66,8 @@ def plain_text(html: str) -> Plain:
     from selectolax.lexbor import LexborHTMLParser
 
     html = html[:MAX_HTML]
+    if html.count("<") > MAX_PLAIN_TAGS and _repeated(html) > MAX_REPEATED:
+        html = _FORMATTING.sub(" ", html)
     if html.count("<") > MAX_TAGS and _depth(html) > MAX_NESTING:
         raise BadItem(f"The HTML of the message is nested more than {MAX_NESTING:,} elements deep.")
     tree = LexborHTMLParser(html)
@@ -68,6 +75,20 @@ def plain_text(html: str) -> Plain:
         return Plain("", [])
     hidden = hidden_selectors(html)
     return _Layout(hidden).of(tree.root)
+
+
+def _repeated(html: str) -> int:
+    """Return how many elements for bold and the like a parser makes, at most, of those that are never ended.
+
+    Each block and each cell within them begins with all of them again (HTML 5, 13.2.4.3): their product, in memory.
+    """
+    still_open = repeated = 0
+    for closing, name in _TAG.findall(html):
+        if name.lower() in _FORMATS:
+            still_open = max(still_open - 1, 0) if closing else still_open + 1
+        else:
+            repeated += still_open
+    return repeated
 
 
 def _depth(html: str) -> int:
@@ -270,7 +291,7 @@ class _Layout:
         url = "".join(url.split())
         if len(url) > MAX_URL:
             url = url.partition("?")[0][:MAX_URL]
-        label = self._since(link.start)
+        label = self._since(link.start) if self.length - link.start <= MAX_LABEL else ""
         bare = url.partition(":")[2].strip("/")
         if bare and bare.casefold().partition("?")[0] not in label.casefold():
             self._put(f" ({url})")

@@ -8,6 +8,7 @@ import pytest
 
 from ctxsync.connectors.mail import charsets
 from ctxsync.connectors.mail.headers import addresses, words_of
+from ctxsync.connectors.mail.html import plain_text
 from ctxsync.connectors.mail.message import mail_item
 from ctxsync.errors import BadItem
 
@@ -120,3 +121,27 @@ class _Nothing:
 
     def best(self) -> None:
         """Return that there is none."""
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "".join(f"<b id={number}><p>" for number in range(4_000)) + "words",
+        "".join(f"<font size={number}><table>" for number in range(2_000)) + "<p>words" * 2_000,
+        "<a href=http://example.org/><table><td>" * 2_500 + "words " * 50_000,
+    ],
+    ids=["formats begun again in every paragraph", "formats and tables", "links within links"],
+)
+def test_html_made_to_grow_as_its_square_is_read_in_time(html: str) -> None:
+    began = time.process_time()
+    assert "words" in plain_text(html).text
+    assert seconds(began) < SECONDS
+
+
+def test_formats_that_are_never_ended_lose_no_words_of_a_long_page() -> None:
+    html = "<p><b>One</b> <i>two <p>three" * 1_200
+    assert plain_text(html).text.split()[:6] == ["One", "two", "three", "One", "two", "three"]
+
+
+def test_a_style_sheet_in_capitals_hides_as_any_other() -> None:
+    assert plain_text("<STYLE>.x{display:none}</STYLE><p>seen<span class=x>hidden</span>").text == "seen"
