@@ -20,6 +20,7 @@ from ctxsync.errors import AuthError, RateLimited, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from urllib.request import Request
 
     from slack_sdk import WebClient
 
@@ -221,10 +222,27 @@ class Api:
 
 
 def web_client(token: str, url: str) -> WebClient:
-    """Return slack-sdk's client without its retries, and without its log, which could show what was sent."""
+    """Return slack-sdk's client without its retries, without its log, which could show what was sent, and without redirects.
+
+    A redirect would be followed with the token, to whatever host it names, and without TLS: none of Slack's methods has one.
+    """
+    from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, build_opener
+
     from slack_sdk import WebClient
 
-    return WebClient(token=token, base_url=url, timeout=TIMEOUT, retry_handlers=[], logger=silent_logger())
+    class Nowhere(HTTPRedirectHandler):
+        def redirect_request(self, *_: Any) -> None:
+            """Follow no redirect: it is an answer like any other that is no success."""
+
+    class Client(WebClient):
+        def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:  # noqa: ARG002
+            proxies = [ProxyHandler({"http": self.proxy, "https": self.proxy})] if self.proxy else []
+            opener = build_opener(Nowhere, HTTPSHandler(context=self.ssl), *proxies)
+            with opener.open(req, timeout=self.timeout) as answer:
+                text = answer.read().decode(answer.headers.get_content_charset() or "utf-8")
+                return {"status": answer.status, "headers": answer.headers, "body": text}
+
+    return Client(token=token, base_url=url, timeout=TIMEOUT, retry_handlers=[], logger=silent_logger())
 
 
 def silent_logger() -> logging.Logger:
