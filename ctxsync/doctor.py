@@ -125,9 +125,14 @@ def _disk(app: App) -> Iterator[Finding]:
     yield Finding(
         "disk",
         "ok" if well else "warning",
-        f"{free // 1024**2:,} MiB are free at {place}.",
+        f"{size_words(free)} are free at {place}.",
         "" if well else "Free some space: a sync stops, losing nothing, when the disk is full.",
     )
+
+
+def size_words(size: int) -> str:
+    """Return a number of bytes for a person."""
+    return f"{size // 1024**3:,} GiB" if size >= 1024**3 else f"{size // 1024**2:,} MiB"
 
 
 def _sqlite() -> Iterator[Finding]:

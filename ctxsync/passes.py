@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,8 @@ def run(app: App, request: SyncRequest, progress: Callable[[Step], None] = no_pr
         except KeyboardInterrupt:
             interrupted = True
             done["extracted"] = sum(1 for _ in store.read(before, types=("episode.extracted",)))
+            with suppress(GraphError), closing(app.graph()) as graph:
+                done["facts"] = graph.count("facts_current")
     _note_runs(app, reports, now)
     return _report(reports, done, time.monotonic() - started, interrupted=interrupted) | standing(app, reports)
 
@@ -209,6 +211,7 @@ def standing(app: App, reports: Iterable[SourceReport]) -> dict[str, Any]:
     """Return what waits at the sources of a pass, as the graph has it now: `problems`, and each source's counts."""
     problems: list[dict[str, Json]] = [problem for report in reports for problem in report.problems]
     names = {report.name for report in reports}
+    files = {source.name: source.root is not None for source in app.config.sources}
     try:
         graph = app.graph()
     except GraphError:
@@ -222,7 +225,9 @@ def standing(app: App, reports: Iterable[SourceReport]) -> dict[str, Any]:
                         "source": source,
                         "place": place,
                         "message": error,
-                        "remedy": "Correct the file, or run `ctxsync sync --retry-quarantined`.",
+                        "remedy": "Correct the file, or run `ctxsync sync --retry-quarantined`."
+                        if files.get(source, True)
+                        else "The rest is read all the same. To try again: `ctxsync sync --retry-quarantined`.",
                     }
                 )
     return {"problems": problems}

@@ -54,6 +54,14 @@ def _account(config: Config, location: str, table: dict[str, Any]) -> Path:
             remedy="Write user@host (and --port); `ctxsync source secret NAME` asks for the password afterwards.",
         )
     table |= {"user": user, "host": host}
+    if authority := table.get("tls_ca"):
+        try:
+            Path(authority).read_bytes()
+        except OSError as error:
+            raise UsageError(
+                f"{authority}, of tls_ca, cannot be read: {error.strerror}.",
+                remedy="Check the path, then add it again.",
+            ) from None
     for other in config.sources:
         if (getattr(other, "user", ""), getattr(other, "host", "")) == (user, host):
             raise UsageError(f'{user} at {host} is already the source "{other.name}".', remedy="Run `ctxsync sync`.")

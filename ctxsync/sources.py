@@ -115,7 +115,9 @@ def store_secret(config: Config, name: str, setting: str, ask: Callable[[str], s
     known = [key for key in SECRETS if key in {item.name for item in fields(source)}]
     setting = setting or next(iter(source.secrets))
     if setting not in known:
-        raise UsageError(f'A {source.type} source has no secret "{setting}".', remedy=f"Use {' or '.join(known)}.")
+        raise UsageError(
+            f'Sources of type {source.type} have no secret "{setting}".', remedy=f"Use {' or '.join(known)}."
+        )
     spec = source.secrets.get(setting, "")
     if not spec.startswith("keyring:"):
         where = f"looks for it elsewhere ({spec.partition(':')[0]}:)" if spec else "does not look for it"
@@ -170,6 +172,8 @@ def _append(document: Any, source: SourceConfig, *, spelled: bool) -> None:
     import tomlkit
 
     table = tomlkit.table()
+    if document.get("sources"):
+        document["sources"][-1].add(tomlkit.nl())
     for item in fields(source):
         value = getattr(source, item.name)
         if item.name == "trust" and not spelled:

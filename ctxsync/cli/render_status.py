@@ -57,7 +57,7 @@ def _sources(out: Out, sources: list[dict[str, Any]]) -> None:
         told = [
             str(source.get("type", "")),
             count(source.get("items") or 0, "item"),
-            f"synced {instant_words(synced)[:16]} UTC" if synced else "never synced",
+            f"synced {instant_words(synced)[:16]} UTC" if synced else _unread(source),
             f"{skipped:,} skipped" if skipped else "",
         ]
         line(
@@ -66,6 +66,10 @@ def _sources(out: Out, sources: list[dict[str, Any]]) -> None:
             f"  {joined(told)}",
             ("  paused" if source.get("paused") else "", "yellow"),
         )
+
+
+def _unread(source: dict[str, Any]) -> str:
+    return "not read to its end yet" if source.get("items") else "never synced"
 
 
 def _attention(out: Out, document: dict[str, Any]) -> None:
@@ -83,7 +87,9 @@ def _attention(out: Out, document: dict[str, Any]) -> None:
         line(out)
         line(out, ("quarantined ", "bold yellow"), count(len(held), "item"))
         for entry in held:
-            line(out, f"{one_line(entry['source'])}: {one_line(entry['place'])}: {one_line(entry['error'])}", indent=4)
+            place, error = one_line(entry["place"]), one_line(entry["error"])
+            told = "" if error.startswith(f"{place} ") else f"{place}: "
+            line(out, f"{one_line(entry['source'])}: {told}{error}", indent=4)
         line(out, "try: correct the files, or ctxsync sync --retry-quarantined", indent=4)
     if document.get("contradictions"):
         line(out, ("open contradictions ", "yellow"), str(document["contradictions"]))

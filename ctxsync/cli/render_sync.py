@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _COUNTS = ("seen", "observed", "unchanged", "moved", "retracted", "quarantined")
 _NARROW = 90
-WHOLE = "."  # the stream of a source that has one
+INNER = "."  # how the names of streams begin that are no place a person knows: `.`, `.directory`
 
 
 def report(out: Out, document: dict[str, Any]) -> None:
@@ -82,18 +82,15 @@ def _whole(document: dict[str, Any]) -> str:
 
 
 def problems(out: Out, found: list[dict[str, Any]]) -> None:
-    """Print what is paused or quarantined, each with what to do."""
-    for problem in found:
-        place = problem.get("place") or ""
-        where = joined([problem.get("source") or "", place if place != WHOLE else ""], ": ")
-        line(
-            out,
-            (f"{problem.get('kind', 'problem')} ", "bold yellow"),
-            one_line(where),
-            f": {problem.get('message', '')}",
-        )
-        if problem.get("remedy"):
-            line(out, f"try: {one_line(problem['remedy'])}", indent=4)
+    """Print what is paused or quarantined, each with what to do; what follows each other with one remedy shares it."""
+    for number, problem in enumerate(found):
+        place, message = problem.get("place") or "", str(problem.get("message", ""))
+        told = place.startswith(INNER) or message.startswith(f"{place} ")
+        where = joined([problem.get("source") or "", "" if told else place], ": ")
+        line(out, (f"{problem.get('kind', 'problem')} ", "bold yellow"), one_line(where), f": {message}")
+        remedy = problem.get("remedy")
+        if remedy and (number + 1 == len(found) or found[number + 1].get("remedy") != remedy):
+            line(out, f"try: {one_line(remedy)}", indent=4)
 
 
 def kept(document: dict[str, Any]) -> str:

@@ -84,7 +84,10 @@ def add(
     from ctxsync.errors import UsageError
 
     if not location and kind != "slack":
-        raise UsageError(f"Missing LOCATION: where the {kind} is.", remedy="Run `ctxsync source add --help`.")
+        what = {"imap": "user@host, the account", "git": "the repository's folder", "notes": "the notes' folder"}
+        raise UsageError(
+            f"Missing LOCATION: {what.get(kind, 'its file or folder')}.", remedy="Run `ctxsync source add --help`."
+        )
     options: dict[str, Any] = {
         "trust": trust,
         "include": tuple(include or ()),
