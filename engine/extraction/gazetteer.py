@@ -155,6 +155,9 @@ IMPERATIVES = word_set("""add allow apply avoid bump call change check choose cl
     rename replace restart restore revert run save search see select send set show sort start stop store support switch
     tap test try turn type update upgrade use view wrap write""")
 
+# Words that letters begin and end with; with a capital they look like a part of the name behind them.
+GREETINGS = word_set("hello hi hey dear thanks cheers welcome greetings morning regards best sincerely")
+
 # Nouns that stand for nothing in particular.
 EMPTY = word_set("""thing things way ways lot lots bit kind sort part parts time times day days week weeks month months year years hour hours
     minute minutes morning afternoon evening night today tomorrow yesterday one ones something anything everything nothing someone

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.plain import Block
 
 STRONG = 0.8
+GREETED = 0.8
+"""The vote for a person of a name that a greeting stands before; a team may be greeted as well."""
 
 _NOUN = ("NN", "NNS", "NNP", "NNPS")
 _INNER = {
@@ -213,13 +215,15 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
             mention.indefinite = before.lower_ in ("a", "an", "some", "any", "every", "each", "another")
             mention.definite = before.lower_ in ("the", "this", "that", "these", "those")
     words = [doc[i].text for i in range(start, last + 1)]
+    greeted = False
     if _is_name(doc, last, labels):
         first = last
         while first > start and _name_part(doc, first - 1):
             first -= 1
         while first < last and doc[first].is_sent_start and doc[first].lower_ in g.IMPERATIVES:
             first += 1
-        first = _behind_role(doc, start, first, last, mention)
+        greeted = first < last and doc[first].is_sent_start and doc[first].lower_ in g.GREETINGS
+        first = _behind_role(doc, start, first + greeted, last, mention)
         mention.start, mention.kind, mention.strength = first, "name", 1.0
         if first == last and doc[last].is_sent_start and not is_known(doc[last].lower_):
             # A capital means nothing at the start of a sentence: a statement may use it, alone it is no evidence.
@@ -264,6 +268,8 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
     if mention.name:
         vote_name(mention, words)
         vote_label(mention, doc, labels.get(last))
+        if greeted:
+            mention.votes["Person"] = max(mention.votes.get("Person", 0.0), GREETED)
     return mention
 
 

@@ -33,6 +33,10 @@ _LABEL = re.compile(
 )
 _TRAILER = re.compile(r"^(?:[A-Z][A-Za-z]*(?:-[A-Za-z]+)+|Change-Id|Bug|Fixes|Closes|Refs|See): \S")
 _PREFIX = re.compile(r"^(?:[a-z]+(?:\([^)\n]*\))?!?:|\[[^\]\n]{1,30}\])\s+")
+_GREETING = re.compile(
+    r"(?:hello|hi|hey|dear|thanks|thank you|good (?:morning|afternoon|evening|day))(?: [\w.'\u2019-]+){0,4} ?[,!:\u2013-]\s(?=\S)",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s")
 _INLINE = re.compile(
     r"""
@@ -152,14 +156,14 @@ def blocks(
         if lines:
             block = _block(text, lines, item=item)
             under = _lead(block, under)
-            yield from _cut(block)
+            yield from _cut(block, letter=kind in ("mail", "slack"))
         if what == "gap" and kind != "commit" and _HEADING.match(text[start:end]):
             under = text[start:end].strip("#*_: \t")
         lines, item = ([], False) if what == "gap" else ([(start, end)], what == "item")
     if lines:
         block = _block(text, lines, item=item)
         _lead(block, under)
-        yield from _cut(block)
+        yield from _cut(block, letter=kind in ("mail", "slack"))
 
 
 def _lines_of(text: str, span: tuple[int, int]) -> tuple[int, int]:
@@ -316,11 +320,15 @@ def _last_part(target: str) -> str:
     return target.strip().rstrip("/").rsplit("/", 1)[-1].removesuffix(".md")
 
 
-def _cut(block: Block) -> Iterator[Block]:
-    """Cut a block that is too long at sentence ends; anchors go with their part."""
+def _cut(block: Block, *, letter: bool) -> Iterator[Block]:
+    """Cut a block that is too long at sentence ends, and a letter's behind its greeting; anchors go with their part."""
     if not block.text.strip():
         return
     start = 0
+    if letter and (greeting := _GREETING.match(block.text)):
+        # Parsed with what follows it, the one who is greeted would become the subject.
+        start = greeting.end()
+        yield _part(block, 0, start)
     while len(block.text) - start > MAX_BLOCK:
         ends = [m.end() for m in _SENTENCE_END.finditer(block.text, start, start + MAX_BLOCK)]
         stop = ends[-1] if ends else start + MAX_BLOCK

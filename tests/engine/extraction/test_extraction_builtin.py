@@ -237,6 +237,30 @@ def test_a_statement_tells_the_type_of_a_name_that_nothing_else_tells(reads: Rea
     assert (types["Zorvan"], types["Quillby"]) == ("Person", "Organization")
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Hello Maya,\n\nInes Quill works at Fennel Labs.", "Maya"),
+        ("Hi Maya,\n\nInes Quill works at Fennel Labs.", "Maya"),
+        ("Dear Maya Lindqvist,\nInes Quill works at Fennel Labs.", "Maya Lindqvist"),
+        ("Hello Maya, Ines Quill works at Fennel Labs.", "Maya"),
+        ("Thanks Maya! Ines Quill works at Fennel Labs.", "Maya"),
+        ("Ines Quill works at Fennel Labs.\n\nCheers\nMaya", "Maya"),
+        ("Ines Quill works at Fennel Labs.\n\nKind regards,\nMaya", "Maya"),
+    ],
+)
+def test_a_greeting_is_no_part_of_a_name(reads: Reads, text: str, named: str) -> None:
+    types = reads.types(text, kind="mail")
+    assert types == {named: "Person", "Ines Quill": "Person", "Fennel Labs": "Organization"}
+    assert reads.facts(text, kind="mail") == ["Ines Quill part_of Fennel Labs"]
+
+
+def test_where_somebody_works_is_no_event_for_all_that_the_model_takes_it_for(reads: Reads) -> None:
+    text = "Tobias Renn works at Harbourlight."
+    assert reads.facts(text) == ["Tobias Renn part_of Harbourlight"]
+    assert reads.types(text)["Harbourlight"] == "Organization"
+
+
 def test_technical_names_are_things_whatever_the_model_takes_them_for(reads: Reads) -> None:
     types = reads.types("The gateway uses Kafka, RabbitMQ, Postgres and libcurl.")
     assert {types[name] for name in ("Kafka", "RabbitMQ", "Postgres", "libcurl")} == {"Artifact"}
