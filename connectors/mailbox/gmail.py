@@ -18,7 +18,7 @@ _STATES = frozenset(
     |importanti|archiviati|geopend|ongelezen|met ster|belangrijk|gearchiveerd|abertas|não lidas|com estrela|importantes
     |arquivadas""".replace("\n    |", "|").split("|")
 )
-_CATEGORY = re.compile(r"^(?:category|kategorie|catégorie|categoría|categoria|categorie)\b", re.IGNORECASE)
+_CATEGORY = re.compile(r"^(?:category|kategorie|catégorie|categoría|categoria|categorie)\s+\S", re.IGNORECASE)
 _MOST: Final = 100
 
 

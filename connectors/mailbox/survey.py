@@ -1,4 +1,4 @@
-"""What mail stands where below a path: mbox files, Maildirs, `.eml` files. Reads names and first bytes, no message.
+"""What mail stands where below a path: mbox files, Maildirs, files of one message. Reads names and first bytes.
 
 Folders of spam and trash are left out by their names. Paths are relative to the source, with `/`; bytes that are not
 UTF-8 are written as escapes.
@@ -26,6 +26,13 @@ _SUFFIX = re.compile(r"\.(?:mbox|mbx|sbd|mail|eml)(?=/|$)", re.IGNORECASE)
 _EML = (".eml", ".emlx")
 _UTF7 = re.compile(r"&[A-Za-z0-9+,]*-")
 _OPENS = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]{0,64}From ")
+_FLAGS: Final = re.compile(r"[:;!]2,[^/]{0,60}\Z")  # what a Maildir writes behind a message's name
+_KEPT_BY_SERVERS = re.compile(r"\.|dovecot|courier|maildir|subscriptions", re.IGNORECASE)
+_KIND = re.compile(r"\.[a-z0-9]{1,10}\Z")
+_HEADER = re.compile(rb"[!-9;-~]{1,70}:[ \t\r\n]")
+_MAIL = re.compile(
+    rb"^(?:from|date|subject|message-id|received|return-path|delivered-to|to):", re.IGNORECASE | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,8 @@ def survey(root: str, include: GitIgnoreSpec | None, exclude: GitIgnoreSpec | No
     """Look through a path.
 
     Args:
-        root: Absolute; an mbox or `.eml` file, a Maildir, or a folder of any of these.
+        root: Absolute; an mbox or `.eml` file, a Maildir, or a folder of any of these. Of a file whose name tells
+            nothing, its first lines do.
         include: Only what matches is read, spam and trash too when it does; None takes everything else.
         exclude: What matches is left out.
     """
@@ -109,7 +117,7 @@ class _Look:
             return
         self.seen.add((here.st_dev, here.st_ino))
         names = {entry.name for entry in entries}
-        is_maildir = "cur" in names and ("new" in names or "tmp" in names) and Path(raw, "cur").is_dir()
+        is_maildir = "cur" in names and Path(raw, "cur").is_dir() and ("new" in names or "tmp" in names or _holds(raw))
         if is_maildir:
             self._maildir(path or INBOX, raw)
         for entry in entries:
@@ -120,7 +128,7 @@ class _Look:
                         f"{below}/", folder=True
                     ):
                         yield below, entry.path
-                elif not is_maildir:
+                elif not (is_maildir and _KEPT_BY_SERVERS.match(entry.name)):
                     self._file(below, entry.path, entry.stat())
             except OSError as error:
                 if not self._refused(below):
@@ -146,7 +154,7 @@ class _Look:
                     known = entry.stat()
                 except FileNotFoundError:
                     continue  # renamed since: its flags changed; it is listed under its new name, now or next time
-                name = _shown(re.split("[:;!]2,", entry.name, maxsplit=1)[0])
+                name = _shown(_FLAGS.sub("", entry.name))
                 self.found.files[f"{folder}/{name}"] = (folder, _stamp(entry.path, known))
 
     def _file(self, path: str, raw: str, known: os.stat_result) -> None:
@@ -162,17 +170,20 @@ class _Look:
             return
         try:
             with Path(raw).open("rb") as file:
-                opens = bool(_OPENS.match(file.read(128)))
+                start = file.read(4096)
         except OSError as error:
             self.found.unreadable[path] = error.strerror or str(error)
             return
-        if opens:
+        kind = _KIND.search(_FLAGS.sub("", name))
+        if _OPENS.match(start):
             self.found.mboxes[path] = _stamp(raw, known)
         elif name.endswith((".mbox", ".mbx")):
             self.found.unreadable[path] = "It does not begin as an mbox does, with `From `"
+        elif (kind is None or kind[0][1:].isdigit()) and _HEADER.match(start) and _MAIL.search(start):
+            # A message that no suffix tells: MH numbers its files, other stores name them as they like.
+            self.found.files[path] = (path, _stamp(raw, known))
         else:
-            suffix = Path(name).suffix
-            self.found.skipped[suffix or "(none)"] += 1
+            self.found.skipped[kind[0] if kind else "(none)"] += 1
 
     def _refused(self, path: str, *, folder: bool = False, named: bool = True) -> bool:
         """Say whether a path is left out.
@@ -187,6 +198,15 @@ class _Look:
         if named and is_left_out(_folder_name(path)):
             self.found.skipped["spam and trash"] += 1
             return True
+        return False
+
+
+def _holds(raw: str) -> bool:
+    """Say whether a folder's `cur` holds a message with a Maildir's flags: copies lose empty folders beside it."""
+    try:
+        with os.scandir(Path(raw, "cur")) as listing:
+            return any(_FLAGS.search(entry.name) for entry in listing)
+    except OSError:
         return False
 
 
