@@ -7,45 +7,16 @@ import os
 import random
 import shutil
 import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxsync.engine.graph.store import Graph
-from ctxsync.events.store import EventStore
+from tests.whole.killing import POINTS, die_and_resume, logical, run
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 RANDOM_MOMENTS = 50
-POINTS = ("append", "cursor", "extract", "project")
-
-
-def run(mode: tuple[str, ...], home: Path, *, check: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("killed.py")), *mode, "--home", str(home), "sync", "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    if check:
-        assert done.returncode == 0, done.stderr
-    return done
-
-
-def logical(home: Path) -> dict[str, object]:
-    """What must not depend on being killed: what was observed and extracted, each once, and the graph made of it."""
-    with EventStore.open(home / "events.db") as store:
-        store.verify()
-        events = sorted(
-            json.dumps([e.source, e.subject, e.type, {k: v for k, v in e.payload.items() if k != "ms"}], sort_keys=True)
-            for e in store.read()
-        )
-    graph = Graph.open(home / "graph.db")
-    try:
-        return {"events": events, "state_hash": graph.state_hash(), "counts": graph.counts()}
-    finally:
-        graph.close()
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +64,6 @@ def undisturbed(place: Path) -> tuple[dict[str, object], dict[str, int]]:
     home = home_in(place, "undisturbed")
     run(("count", str(place / "passed.json")), home)
     return logical(home), json.loads((place / "passed.json").read_text(encoding="utf-8"))
-
-
-def die_and_resume(home: Path, mode: tuple[str, ...]) -> None:
-    killed = run(mode, home, check=False)
-    assert killed.returncode == -9, killed.stderr
-    run(("count", os.devnull), home)
 
 
 @pytest.mark.parametrize("point", POINTS)
