@@ -23,6 +23,10 @@ CONDITIONS = """
         AND y.since <= :p AND (y.until IS NULL OR y.until > :p))
     OR (:owner AND ep.author_node IS NULL AND ep.author = ''
         AND ep.source IN (SELECT name FROM source WHERE trust = 'own')))
+  AND (:any_reader OR EXISTS (
+        SELECT 1 FROM evidence AS v JOIN identity AS y ON y.node = v.head
+        WHERE v.episode = ep.id AND v.tier = 0 AND v.phrase IN ('received', 'is mentioned in')
+        AND y.entity IN (SELECT value FROM json_each(:readers)) AND y.since <= :p AND (y.until IS NULL OR y.until > :p)))
   AND (:thread = '' OR substr(ep.thread, 1, length(:thread)) = :thread)
   AND (:folder <> 'inbox' OR EXISTS (
         SELECT 1 FROM sighting AS g WHERE g.item = ep.item AND g.since <= :p AND (g.until IS NULL OR g.until > :p)
@@ -42,6 +46,7 @@ class Only:
         sources: Names of sources.
         kinds: Kinds of item: `mail`, `slack` …
         authors: Entities of whom the author is one; None for anybody.
+        readers: Entities one of whom it was written to, or who are mentioned; None for anybody.
         owner: What has no author counts as well where its source is one's own.
         after: Milliseconds UTC, inclusive.
         until: Milliseconds UTC, exclusive.
@@ -52,6 +57,7 @@ class Only:
     sources: Sequence[str] = ()
     kinds: Sequence[str] = ()
     authors: Sequence[int] | None = None
+    readers: Sequence[int] | None = None
     owner: bool = False
     after: int | None = None
     until: int | None = None
@@ -67,6 +73,8 @@ class Only:
             "kinds": json.dumps(list(self.kinds)),
             "any_author": self.authors is None,
             "authors": json.dumps(list(self.authors or ())),
+            "any_reader": self.readers is None,
+            "readers": json.dumps(list(self.readers or ())),
             "owner": self.owner,
             "after": self.after,
             "until": self.until,

@@ -32,21 +32,31 @@ _ALL = r"(?:(?:the|any|all|every|some|recent|new|latest|last|first|our|@\d+ 's)(
 _PATTERNS = tuple(
     re.compile(f"^{pattern}$")
     for pattern in (
+        rf"{_WHAT} (?P<who>{_MARK}) {_WRITE} (?:to )?(?P<reader>{_MARK}){_TOPIC}",
         rf"{_WHAT} (?P<who>{_MARK}) {_SAY}{_TO_US}{_TOPIC}",
         rf"{_WHAT} (?P<who>{_MARK}) {_WRITE}{_TO_US} {_ON} (?P<topic>\S.*)",
         rf"{_GIVE}{_ALL}{_NOUN} (?:that )?(?:from|by|of|sent by|written by|posted by) (?P<who>{_MARK}){_TOPIC}",
+        rf"{_GIVE}{_ALL}{_NOUN} (?:(?:from|by) (?P<who>{_MARK}) )?to (?P<reader>{_MARK}){_TOPIC}",
         rf"{_GIVE}(?P<who>{_MARK}) 's {_ALL}{_NOUN}{_TOPIC}",
         rf"{_GIVE}{_ALL}{_NOUN}{_TOPIC}",
         rf"(?P<author>who) (?:{_SAY}|{_WRITE})(?: (?:anything|something|me|us|{_MARK}))? (?:about|regarding|concerning) (?P<topic>\S.*)",
     )
 )
 # With a place in mail or Slack these ask for words too: `what did Robin write in #general`.
-_THERE = re.compile(rf"^{_WHAT} (?P<who>{_MARK}) {_WRITE}{_TO_US}$")
+_THERE = tuple(
+    re.compile(f"^{pattern}$")
+    for pattern in (
+        rf"{_WHAT} (?P<who>{_MARK}) {_WRITE}{_TO_US}",
+        rf"what (?:is|are|was|were|has been|got) (?:{_SAY}|{_WRITE}|discussed){_TOPIC}",
+        r"what (?:happened|happens|is happening|has happened)",
+        rf"(?P<author>who) (?:{_SAY}|{_WRITE})(?: (?:anything|something))?",
+    )
+)
 # Words of these questions that are nobody's name.
 WORDS = frozenset(
     [word for noun in _NOUNS for part in noun.split(" ") for word in (part, f"{part}s")]
     + """say says said saying tell tells told mention mentioned mentioning post posted ask asked reply replied answer answered
-    explain explained write writes wrote written send sent mailed emailed talk talked anything something""".split()  # noqa: SIM905
+    explain explained write writes wrote written send sent mailed emailed talk talked anything something discussed happened happens happening""".split()  # noqa: SIM905
 )
 
 
@@ -57,6 +67,7 @@ class Said:
     Args:
         question: Its window, sources and place.
         speaker: Whose words; None for anybody's.
+        reader: Whom they were written to, or name; None for anybody.
         topic: What they are about, as written; empty for anything.
         kinds: Kinds of item; empty for any.
         authors: Who said it is asked for, not what.
@@ -64,6 +75,7 @@ class Said:
 
     question: Question
     speaker: Mark | None
+    reader: Mark | None
     topic: str
     kinds: tuple[str, ...]
     authors: bool = False
@@ -73,7 +85,7 @@ def make(question: Question) -> Said | None:
     """Read a marked question as one about what somebody said; None where it is another."""
     text = re.sub(r"\s+", " ", question.text).strip(" ?.!,;:")
     there = bool(question.sources or question.channel or question.folder)
-    for pattern in (*_PATTERNS, *((_THERE,) if there else ())):
+    for pattern in (*_PATTERNS, *(_THERE if there else ())):
         match = pattern.match(text)
         if match is None:
             continue
@@ -81,7 +93,8 @@ def make(question: Question) -> Said | None:
         topic = re.sub(_MARK, lambda mark: question.marks[int(mark[0][1:])].text, found.get("topic") or "")
         who, noun = found.get("who"), found.get("noun")
         speaker = question.marks[int(who[1:])] if who else question.speaker
-        if noun and not (who or topic or there or question.window.bounded or question.speaker):
+        reader = question.marks[int(found["reader"][1:])] if found.get("reader") else None
+        if noun and not (who or reader or topic or there or question.window.bounded or question.speaker):
             return None  # `emails` is a word to search by
-        return Said(question, speaker, topic, _NOUNS[noun] if noun else (), authors=bool(found.get("author")))
+        return Said(question, speaker, reader, topic, _NOUNS[noun] if noun else (), authors=bool(found.get("author")))
     return None

@@ -36,10 +36,11 @@ def told(reader: Reader, said: Said, as_of: AsOf, *, source: str | None, limit: 
             found = found or _nearest(
                 reader, said, as_of, _only(reader, said, as_of, sources, entities), limit, vectors=vectors
             )
-    named = speaker is None or bool(speaker.entities)
-    nothing = "Nothing here says that." if named or speaker is None else f"Nothing here is called {speaker.text!r}."
+    unknown = next((mark for mark in (speaker, said.reader) if mark is not None and not mark.entities), None)
+    nothing = "Nothing here says that." if unknown is None else f"Nothing here is called {unknown.text!r}."
     filters = {
         "person": speaker.text if speaker is not None else None,
+        "to": said.reader.text if said.reader is not None else None,
         "kind": list(said.kinds) or None,
         "time_after": rfc3339(question.window.after),
         "time_before": rfc3339(question.window.before),
@@ -65,6 +66,9 @@ def _only(reader: Reader, said: Said, as_of: AsOf, sources: Sequence[str], entit
         sources,
         said.kinds,
         entities,
+        None
+        if said.reader is None
+        else linking.widened(reader, said.reader.gram, said.reader.entities, as_of.position),
         owner=entities is not None and not {*entities}.isdisjoint(linking.owner(reader, as_of.position)),
         after=question.window.after,
         until=question.window.before,
