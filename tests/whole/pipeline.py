@@ -128,6 +128,9 @@ class Followed:
     def project(self) -> None:
         self.attempt(lambda store: catch_up_graph(self.app, store, no_progress))
 
+    def rebuild(self) -> None:
+        self.attempt(lambda store: rebuild(store, self.app.home.graph_path).close())
+
     def remove(self, name: str) -> None:
         """Remove a source, as `ctxsync source remove` does; it is back with the next pass when it is no more in `removed`."""
         source = next(source for source in self.app.config.sources if source.name == name)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis.strategies as st
@@ -14,22 +11,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import ctxsync.app
-from ctxsync.app import App
-from ctxsync.config import load_config
-from ctxsync.engine.extraction.reactor import extract_pending
-from ctxsync.engine.graph.projection import rebuild
-from ctxsync.events.model import PAYLOADS
-from ctxsync.events.store import EventStore, NewEvent
-from ctxsync.home import resolve
-from ctxsync.passes import connect
-from ctxsync.sync import SourceReport, SyncRequest, configure, no_progress, read_source
-from ctxsync.upkeep import catch_up_graph
-from tests.whole.support import PlainModels
+from ctxsync.connectors.notes import NotesConnector
+from tests.whole.pipeline import POINTS, Followed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
+    from ctxsync.connectors.base import Connector, Options
 
 START = 1_700_000_000_000
 NAMES = ("one", "two", "three", "deep/four", "deep/five", "Ünder")
@@ -50,8 +38,12 @@ texts = st.lists(sections, min_size=1, max_size=3).map("".join)
 names = st.sampled_from(NAMES)
 
 
-class Crash(BaseException):
-    """The process is gone: nothing after it runs."""
+CONFIG = """
+[[sources]]
+name = "vault"
+type = "notes"
+path = "{place}/vault"
+"""
 
 
 class Pipeline(RuleBasedStateMachine):
@@ -59,35 +51,21 @@ class Pipeline(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.place = Path(tempfile.mkdtemp(prefix="machine-"))
-        self.vault = self.place / "vault"
-        self.vault.mkdir()
-        (self.vault / "deep").mkdir()
-        home = self.place / "home"
-        home.mkdir(mode=0o700)
-        config = home / "config.toml"
-        config.write_text(f'[[sources]]\nname = "vault"\ntype = "notes"\npath = "{self.vault}"\n', encoding="utf-8")
-        config.chmod(0o600)
-        self.now = START
-        place = resolve(str(home))
-        self.app = App(place, load_config(place), models=PlainModels(), clock=lambda: self.now)
+        self.home = Followed(CONFIG, {"vault": self.connector}, START)
+        self.vault = self.home.place / "vault"
+        (self.vault / "deep").mkdir(parents=True)
         self.deleted: dict[str, str] = {}
-        self.armed: list[str] = []
-        ctxsync.app.checkpoint = self.pass_by
 
-    def pass_by(self, name: str, /) -> None:
-        if self.armed == [name]:
-            self.armed.clear()
-            raise Crash
+    def connector(self, options: Options) -> Connector:
+        return NotesConnector("vault", {"path": str(self.vault)}, options)
 
     def teardown(self) -> None:
-        self.armed.clear()
-        self.settle()
-        self.check_nothing_lost_nothing_doubled()
-        self.check_the_rebuilt_graph_is_the_live_one()
-        self.check_another_arrival_order_gives_the_same_state()
-        ctxsync.app.checkpoint = lambda _: None
-        shutil.rmtree(self.place)
+        try:
+            self.check_nothing_lost_nothing_doubled()
+            self.check_the_rebuilt_graph_is_the_live_one()
+            self.home.check_another_arrival_order_gives_the_same_state()
+        finally:
+            self.home.close()
 
     # The vault
 
@@ -98,9 +76,9 @@ class Pipeline(RuleBasedStateMachine):
         return [name for name in NAMES if self.path(name).exists()]
 
     def write(self, name: str, text: str) -> None:
-        self.now += 60_000
+        self.home.now += 60_000
         self.path(name).write_text(text, encoding="utf-8")
-        stamp = self.now / 1000 - 30
+        stamp = self.home.now / 1000 - 30
         os.utime(self.path(name), (stamp, stamp))
 
     @initialize()
@@ -153,61 +131,37 @@ class Pipeline(RuleBasedStateMachine):
 
     # The pipeline
 
-    @rule(point=st.sampled_from(("append", "cursor", "extract", "project")))
-    def crash(self, point: str) -> None:
-        """The next time this point is passed, the process dies there."""
-        self.armed = [point]
+    @rule(point=st.sampled_from(POINTS), count=st.integers(1, 2))
+    def crash(self, point: str, count: int) -> None:
+        """The next time, or the second time, that this point is passed, the process dies there."""
+        self.home.arm(point, count)
 
     @rule()
     def pull(self) -> None:
-        self.now += 1_000
-        request = SyncRequest(allow_deletes=("vault",))
-
-        def step(store: EventStore) -> None:
-            configure(store, self.app.config, self.now)
-            source = self.app.config.sources[0]
-            connector = connect(self.app, source, request, self.now)
-            read_source(store, connector, self.now, SourceReport(source.name), progress=no_progress)
-
-        self.attempt(step)
+        self.home.pull()
 
     @rule()
     def extract(self) -> None:
-        self.attempt(lambda store: extract_pending(store, self.app.models.chain()))
+        self.home.extract()
 
     @rule()
     def project(self) -> None:
-        self.attempt(lambda store: catch_up_graph(self.app, store, no_progress))
+        self.home.project()
 
     @rule()
     def rebuild(self) -> None:
-        self.attempt(lambda store: rebuild(store, self.app.home.graph_path).close())
-
-    def attempt(self, step: object) -> None:
-        try:
-            with closing(self.app.store(write=True)) as store:
-                step(store)  # type: ignore[operator]  # rules pass what takes a store
-        except Crash:
-            pass
+        self.home.rebuild()
 
     # What must hold
 
-    def settle(self) -> None:
-        self.pull()
-        self.extract()
-        self.project()
-
     @invariant()
     def the_log_verifies(self) -> None:
-        if self.app.home.events_path.exists():
-            with closing(self.app.store()) as store:
-                store.verify()
+        self.home.check_the_log_verifies()
 
     @rule()
     def check_nothing_lost_nothing_doubled(self) -> None:
-        self.armed.clear()
-        self.settle()
-        with closing(self.app.graph()) as graph:
+        self.home.settle()
+        with closing(self.home.app.graph()) as graph:
             found: dict[str, list[str]] = {}
             for place, text in graph.db.execute(HELD):
                 found.setdefault(place, []).append(text)
@@ -220,25 +174,8 @@ class Pipeline(RuleBasedStateMachine):
 
     @rule()
     def check_the_rebuilt_graph_is_the_live_one(self) -> None:
-        self.armed.clear()
-        self.settle()
-        other = self.place / "rebuilt.db"
-        with (
-            closing(self.app.store()) as store,
-            closing(rebuild(store, other)) as anew,
-            closing(self.app.graph()) as live,
-        ):
-            assert (anew.state_hash(), anew.history_hash()) == (live.state_hash(), live.history_hash())
-        for file in self.place.glob("rebuilt.db*"):
-            file.unlink()
-
-    def check_another_arrival_order_gives_the_same_state(self) -> None:
-        other = self.place / "reordered"
-        other.mkdir()
-        with closing(self.app.store()) as store, closing(EventStore.open(other / "events.db", write=True)) as anew:
-            anew.append(list(by_item(store)))
-            with closing(rebuild(anew, other / "graph.db")) as reordered, closing(self.app.graph()) as live:
-                assert reordered.state_hash() == live.state_hash()
+        self.home.settle()
+        self.home.check_the_rebuilt_graph_is_the_live_one()
 
 
 HELD = """
@@ -251,20 +188,6 @@ HELD = """
 
 def squeezed(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip())
-
-
-def by_item(store: EventStore) -> Iterator[NewEvent]:
-    """The log's events, the last item's first: each item's own stay in order, its extractions behind them."""
-    groups: dict[str, list[NewEvent]] = {}
-    for event in store.read():
-        model = PAYLOADS[event.type]
-        item = str(event.payload.get("item", ""))
-        groups.setdefault(item, []).append(
-            NewEvent(event.source, event.subject, model.model_validate(event.payload), event.occurred_at)
-        )
-    yield from groups.pop("", [])
-    for item in sorted(groups, reverse=True):
-        yield from groups[item]
 
 
 @pytest.mark.slow
