@@ -206,21 +206,31 @@ def owner(reader: Reader, position: int) -> list[int]:
 def resolve(reader: Reader, text: str, position: int) -> list[int]:
     """Return the entities that a person means by an id, an identity key or a name; several when the name is shared.
 
-    In this order, the first that finds any: id, key, exact name, first name or start, misspelling.
+    In this order, the first that finds any: id, key, exact name, channel (also without its #, which a shell takes for the
+    start of a comment), first name or start, misspelling.
     """
     text = text.strip()
     found = [row[0] for row in reader.rows(BY_ID, {"text": text})] or keyed(reader, text, position)
     if not found and text.startswith("#"):
-        named_so = channel(reader, text, position)
-        found = keyed(reader, f"channel:{named_so}", position) if named_so else []
+        found = _channels(reader, text, position)
     gram = normal(text)
     if not found and gram in ("me", "i", "myself"):
         found = owner(reader, position)
-    found = found or named(reader, [gram], position).get(gram, []) or starting(reader, gram, position)
+    found = (
+        found
+        or named(reader, [gram], position).get(gram, [])
+        or _channels(reader, f"#{text}", position)
+        or starting(reader, gram, position)
+    )
     if not found:
         near = named(reader, misspelt(reader, gram, position), position)
         found = sorted({entity for entities in near.values() for entity in entities})
     return found
+
+
+def _channels(reader: Reader, name: str, position: int) -> list[int]:
+    named_so = channel(reader, name, position)
+    return keyed(reader, f"channel:{named_so}", position) if named_so else []
 
 
 def _strings(value: object) -> Sequence[str]:

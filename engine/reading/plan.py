@@ -98,6 +98,7 @@ _BEGINS = frozenset(
     }
 )
 # What happens at a moment: a time asks for when it happened.
+_INVITED = re.compile(r"\b(?P<be>is|are|was|were|has been|have been|got) invited to\b")
 _EVENTS = frozenset(
     {
         "participation",
@@ -185,7 +186,10 @@ def make(language: Language, question: Question) -> Plan | None:
     """Plan a question whose marks know their types and kinds of keys; None where it is not understood."""
     if not question.marks:
         return None
-    asked = grammar.parse(question.text)
+    text = question.text
+    if any("ical" in mark.keys for mark in question.marks):  # a calendar's guests are those who take part
+        text = _INVITED.sub(lambda match: "takes part in" if match["be"] in ("is", "are") else "took part in", text)
+    asked = grammar.parse(text)
     if asked is None:
         return None
     types, key = _wanted(asked)

@@ -43,7 +43,8 @@ _SOURCE = re.compile(
     r"(?P<chat>e?-?mails?|mailbox(?:es)?|inbox|sent (?:e?-?mails?|items|folder|messages)|slack(?: messages)?))(?!\S)"
 )
 _CHANNEL = re.compile(
-    r"(?<!\S)(?:in|on|from|within) (?:(?:my|our|the) )?(?:slack )?(?:channel )?(?P<name>#[^\s#]+)(?: channel)?(?!\S)"
+    r"(?<!\S)(?:in|on|from|within) (?:(?:my|our|the) )?(?:slack )?"
+    r"(?:(?:channel )?(?P<name>#[^\s#]+)(?: channel)?|channel (?P<last>[\w-]+)|(?P<first>[\w-]+) channel)(?!\S)"
 )
 _SPEAKER = re.compile(r"(?<!\S)according to (?P<who>.+?)(?=,| who | what | where | when | which | does | is |$)")
 _KINDS = {"notes": "notes", "vault": "notes", "journal": "notes"}
@@ -173,7 +174,8 @@ def _find_channel(draft: _Draft, low: str, starts: list[int]) -> None:
     match = _CHANNEL.search(low)
     if match is None or set(covered(starts, low, *match.span())) & draft.taken:
         return
-    channel = linking.channel(draft.reader, match["name"], draft.as_of.position)
+    name = match["name"] or f"#{match['last'] or match['first']}"
+    channel = linking.channel(draft.reader, name, draft.as_of.position)
     if channel:
         draft.taken.update(covered(starts, low, *match.span()))
         draft.channel = f"slack:{channel}/"

@@ -108,6 +108,8 @@ def texts(answer: dict[str, Any]) -> list[str]:
         ("what was posted in #ops?", {"Kafka needs more disks", "Nadia please look at the disks"}),
         ("what was said about disks in #ops", {"Kafka needs more disks", "Nadia please look at the disks"}),
         ("what happened in #general?", {"Kafka is down, looking into it"}),
+        ("what happened in the ops channel?", {"Kafka needs more disks", "Nadia please look at the disks"}),
+        ("what did Tom say in channel ops", {"Kafka needs more disks", "Nadia please look at the disks"}),
         ("emails about Kafka in my inbox", {"The outage came from Kafka, I think."}),
     ],
 )  # fmt: skip
@@ -188,8 +190,10 @@ def test_a_channel_is_found_by_its_name(told: World) -> None:
     told.read().close()
     reader = Reader.open(told.root / "graph.db")
     try:
-        (channel,) = entity(reader, "#ops", now=0)["entities"]
-        assert channel["keys"]["channel"] == ["T1/C2"]
+        for name in ("#ops", "ops"):  # a shell takes what follows a # for a comment
+            (channel,) = entity(reader, name, now=0)["entities"]
+            assert channel["keys"]["channel"] == ["T1/C2"]
+        assert "channel" not in entity(reader, "Kafka", now=0)["entities"][0]["keys"]
     finally:
         reader.close()
 
@@ -247,6 +251,8 @@ def test_i_am_known_by_my_address_where_mail_is_all_there_is(world: World) -> No
     ("question", "values"),
     [
         ("who takes part in the Kick-off?", {"Robin Vale", "Nadia Okoro"}),
+        ("who is invited to the Kick-off?", {"Robin Vale", "Nadia Okoro"}),
+        ("who was invited to the Kick-off?", {"Robin Vale", "Nadia Okoro"}),
         ("who organized the Kick-off?", {"Nadia Okoro"}),
         ("who is the organizer of the Kick-off?", {"Nadia Okoro"}),
         ("where does the Kick-off take place?", {"Room 4"}),
