@@ -7,22 +7,25 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.whole.killing import POINTS, die_and_resume, logical, run
+from tests.whole.pipeline import MEMORY
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 RANDOM_MOMENTS = 50
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place() -> Iterator[Path]:
     """A folder with a vault and a repository; homes are made beside them."""
-    place = tmp_path_factory.mktemp("killed")
+    place = Path(tempfile.mkdtemp(prefix="killed-", dir=MEMORY))
     vault = place / "vault"
     vault.mkdir()
     dice = random.Random(7)
@@ -43,7 +46,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(repository)], check=True)
     for number in range(12):
         subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", f"Change {number}"], check=True)
-    return place
+    yield place
+    shutil.rmtree(place)
 
 
 def home_in(place: Path, name: str) -> Path:
