@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from ctxsync.connectors.base import Change
     from ctxsync.connectors.imap.answers import Listed
-    from ctxsync.connectors.imap.ledger import State
     from ctxsync.connectors.imap.reading import Reading
 
 CAPABILITY: Final = "X-GM-EXT-1"
@@ -53,15 +52,20 @@ class Labels:
         reading.ledger.label(reading.place, uid, places)
         return [Sighted(item, place, self._role(place)) for place in places]
 
-    def changed(self, reading: Reading, state: State) -> Iterator[Batch]:
-        """Yield what labels were put on and taken off since the last pass; the message stays in All Mail all along."""
+    def changed(self, reading: Reading, following: int, modseq: int) -> Iterator[Batch]:
+        """Yield what labels were put on and taken off; the message stays in All Mail all along.
+
+        Args:
+            reading: All Mail.
+            following: UIDs below it are asked for.
+            modseq: Only what changed since; 0 asks for all, as after a pass that ended early.
+        """
         session = reading.line.session
-        if not session.enabled or not state.modseq:
-            return
         changes: list[Change] = []
-        for low in range(1, state.next, WINDOW):
-            high = min(state.next - 1, low + WINDOW - 1)
-            session.ask(f"{low}:{high}", "(UID X-GM-LABELS)", f"(CHANGEDSINCE {state.modseq})")
+        since = f"(CHANGEDSINCE {modseq})" if modseq else ""
+        for low in range(1, following, WINDOW):
+            high = min(following - 1, low + WINDOW - 1)
+            session.ask(f"{low}:{high}", "(UID X-GM-LABELS)", since)
             told = {one.uid: one.labels for one in session.answers() if one.labels is not None}
             for uid, item in reading.ledger.known(reading.place, low, high) if told else ():
                 if not item or uid not in told:

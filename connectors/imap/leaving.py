@@ -168,6 +168,10 @@ def _whole(ledger: Ledger, departure: Departure, kept: set[str], size: int) -> I
     generations = ledger.formers(place)
     if departure.uids is None:
         generations = [*generations, ledger.generation(place)]
+    lost = sorted(_labels_lost(ledger, place, generations))
+    for first in range(0, len(lost), size):
+        changes = [Unsighted(item, label, departure.reason) for item, label in lost[first : first + size]]
+        yield Batch(tuple(changes), ledger.take())
     stale = [key for key in ledger.bad(place) if key[0] in generations]
     for first in range(0, len(stale), size):
         released = [
@@ -177,6 +181,16 @@ def _whole(ledger: Ledger, departure: Departure, kept: set[str], size: int) -> I
     for generation in generations:
         for _ in ledger.forget(place, generation):
             yield Batch((), ledger.take())
+
+
+def _labels_lost(ledger: Ledger, place: str, generations: Collection[int]) -> set[tuple[str, str]]:
+    """Return items and labels that only generations which go have said."""
+    before = {pair for generation in generations for pair in ledger.labelled(place, generation)}
+    if before and ledger.generation(place) not in generations:
+        before -= set(ledger.labelled(place, ledger.generation(place)))
+    for label in {label for _, label in before}:  # some may be read as folders by now
+        before -= {(item, label) for item in items(ledger.known(label))}
+    return before
 
 
 def _released(ledger: Ledger, place: str, uid: int, generation: int = 0) -> list[Change]:

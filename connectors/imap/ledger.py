@@ -160,6 +160,16 @@ class Ledger:
             return ()
         return tuple(cast("list[str]", self._get(f"set:{int.from_bytes(ordinal, 'big')}") or []))
 
+    def labelled(self, place: str, generation: int) -> Iterator[tuple[str, str]]:
+        """Yield the items of a folder under a UIDVALIDITY with each label that they were seen under."""
+        for block in sorted(self._blocks[f"labels:{place}:{generation}"]):
+            stands = self._block(f"uids:{place}:{generation}:{block}", 16)
+            for offset, ordinal in self._block(f"labels:{place}:{generation}:{block}", _SET).items():
+                labels = cast("list[str]", self._get(f"set:{int.from_bytes(ordinal, 'big')}") or [])
+                item = stands.get(offset, NOTHING)
+                if item != NOTHING:
+                    yield from ((_KIND + item.hex(), label) for label in labels)
+
     def label(self, place: str, uid: int, labels: tuple[str, ...]) -> None:
         """Note the labels a message was seen under."""
         if not labels:

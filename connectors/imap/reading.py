@@ -89,13 +89,17 @@ class Reading:
         self._formers = set(ledger.former(place))
         self._late = ledger.late(place)
         known = ledger.count(place)
+        highest = max((uid for uid, _ in ledger.known(place)), default=0) if state is None and self.labels else 0
         yield from self._retried()
         self.whole = state is None
         yield from self._fetched(self._listed(1 if state is None else state.next, self._last()))
         if state is not None and state.exists + self._present != counters.exists:
             yield from self._expunged(state)
-        if state is not None and self.labels is not None and state.modseq != counters.modseq:
-            yield from self.labels.changed(self, state)
+        since = state.modseq if state is not None and self.line.session.enabled else 0
+        if self.labels is not None and highest:
+            yield from self.labels.changed(self, highest + 1, 0)
+        elif self.labels is not None and state is not None and since and since != counters.modseq:
+            yield from self.labels.changed(self, state.next, since)
         ledger.set_late(place, self._late)
         self.unchanged = max(0, known - len(self.vanished))
 
