@@ -57,8 +57,7 @@ def mail(found: Found, episode: Episode) -> None:
     own = _text(stated.get("message_id"))
     keys = (episode.item, _message_key(own)) if own else (episode.item,)
     message = found.entity(episode.title[:LONGEST_NAME], "Event", keys)
-    group = _list(found, stated)
-    listed = group.keys if group is not None else ()
+    group, listed = _list(found, stated)
     # A list that rewrites From lines is not whom it writes for.
     known = [key for key in episode.author_keys if f"address:{_address(key)}" not in listed]
     sender = found.someone(episode.author_name, known)
@@ -98,17 +97,20 @@ def _message_key(message_id: str) -> str:
     return f"message-id:{message_id}"
 
 
-def _list(found: Found, stated: Mapping[str, Json]) -> Entity | None:
-    """Return the mailing list that the mail came through: a group, known by its id, else by its address."""
+def _list(found: Found, stated: Mapping[str, Json]) -> tuple[Entity | None, frozenset[str]]:
+    """Return the mailing list that the mail came through (a group, known by its id, else by its address), and its keys.
+
+    Only one of them is the group's: two keys of one mention are one thing for ever, and anybody can send a mail with the
+    id of one list and the address of another, or of a bank's office.
+    """
     given = stated.get("list")
     if not isinstance(given, dict):
-        return None
+        return None, frozenset()
     address = plain_address(_text(given.get("address")))
     name = _text(given.get("id"))[:LONGEST_NAME]
     keys = tuple(key for key in (name and f"list:{name.lower()}", address and f"address:{address}") if key)
-    return (
-        found.entity(_text(given.get("name"))[:LONGEST_NAME] or name or address, "Organization", keys) if keys else None
-    )
+    shown = _text(given.get("name"))[:LONGEST_NAME] or name or address
+    return (found.entity(shown, "Organization", keys[:1]) if keys else None), frozenset(keys)
 
 
 def _recipients(stated: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:

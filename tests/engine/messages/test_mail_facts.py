@@ -153,3 +153,16 @@ def test_a_subject_is_bare_of_what_answers_put_before_it(subject: str, bare: str
 def test_a_subject_of_prefixes_takes_no_time() -> None:
     bare_subject("Re: " * 100_000)
     bare_subject("re" * 100_000)
+
+
+def test_a_mail_with_the_id_of_one_list_and_the_address_of_another_makes_them_no_one_group(world: World) -> None:
+    gardens = {"id": "gardens.example.org", "name": "Gardens", "address": "gardens@lists.example.org"}
+    office = who("", "address:support@bank.example.com")
+    world.show("box", mail("a", list=gardens))
+    world.show("box", mail("b", to=[office]))
+    world.show("box", mail("c", list={**gardens, "address": "support@bank.example.com"}))
+    groups = {keys: name for keys, (name, kind) in world.entities().items() if kind == "Organization"}
+    assert groups == {
+        "list:gardens.example.org": "Gardens",
+        "address:support@bank.example.com": "support@bank.example.com",
+    }
