@@ -24,7 +24,7 @@ _STUB: Final = 200  # characters; a shorter plain form may only say that there i
 
 _DEPTH = re.compile(r"^>+")
 _ENRICHED = re.compile(r"<param>[^<\n]*</param>|<<|</?[a-zA-Z][\w-]{0,30}>")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROLS: Final = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 127])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ def body_of(texts: Sequence[Sequence[Leaf]]) -> Body:
     length = 0
     for forms in texts:
         text, quoted = _chosen(forms, flags)
-        text = text if text.replace("\n", "").isprintable() else _CONTROL.sub("", text)
+        if text.isascii() or not text.replace("\n", " ").isprintable():  # the table is fast with ASCII
+            text = text.translate(_CONTROLS)
         lead = len(text) - len(text.lstrip("\n"))
         text = text.strip("\n").rstrip()
         if not text:

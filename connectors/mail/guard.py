@@ -26,7 +26,7 @@ def guard_size(raw: bytes) -> None:
     Raises:
         BadItem: Says which limit it is over.
     """
-    if raw.count(b"\n") > MAX_LINES:
+    if len(raw) > MAX_LINES and raw.count(b"\n") > MAX_LINES:
         raise BadItem(f"The message has more than {MAX_LINES:,} lines.")
     if len(raw) > MAX_HEADER and not re.search(rb"\r?\n\r?\n", raw[:MAX_HEADER]):
         raise BadItem(f"The message's header is longer than {MAX_HEADER:,} bytes.")

@@ -12,15 +12,18 @@ import quopri
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_tz
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxsync.connectors.mail.charsets import decode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from email.message import Message
 
 MAX_FIELD = 1_000_000  # characters of one field that are looked at: 10,000 recipients have less
 MAX_IDS = 100
+_MAX_KEPT = 500  # characters of a field of addresses that is remembered
 
 _WORD = re.compile(r"=\?([^?\s]{1,80})\?([bBqQ])\?([^?]*)\?=")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -112,12 +115,19 @@ def _unescaped(value: str) -> str:
     return decode(value.encode("utf-8", "surrogateescape"))[0]
 
 
-def addresses(value: str) -> list[tuple[str, str]]:
+def addresses(value: str) -> Sequence[tuple[str, str]]:
     """Return the (display name, address) pairs of an address field, in order; time is linear in its length.
 
     Groups are opened, comments that stand alone beside an address are its name, and what has no address is left out
     unless it has a name.
     """
+    # The same people write again and again. Encoded names are not remembered: what is guessed of one hangs on the message.
+    if len(value) <= _MAX_KEPT and value.isascii() and "?" not in value:
+        return _plain_addresses(value)
+    return _addresses(value)
+
+
+def _addresses(value: str) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     name: list[str] = []
     comment, angled = "", ""
@@ -153,7 +163,10 @@ def addresses(value: str) -> list[tuple[str, str]]:
         else:
             name.append(text)
     close()
-    return found
+    return tuple(found)
+
+
+_plain_addresses = lru_cache(maxsize=2048)(_addresses)
 
 
 def message_ids(value: str) -> list[str]:

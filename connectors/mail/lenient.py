@@ -26,7 +26,7 @@ _DELIMITER: Final = re.compile(rb"^--([^\s-][^\r\n]{0,200}?|-[^\r\n]{0,200}?[^\s
 
 def is_broken(message: Message) -> bool:
     """Say whether the header of a message was read only in part, or not at all."""
-    if not message.keys():
+    if not len(message):  # of fields
         return True
     kinds = (MissingHeaderBodySeparatorDefect, FirstHeaderLineIsContinuationDefect)
     return any(isinstance(defect, kinds) for defect in message.defects)

@@ -12,6 +12,7 @@ from ctxsync.connectors.mail.body import LOSSY, body_of
 from ctxsync.connectors.mail.charsets import few_guesses
 from ctxsync.connectors.mail.headers import MAX_IDS, addresses, date_of, field, fields, message_ids, text_of
 from ctxsync.connectors.mail.parts import Leaf, body_digest, parsed, parts_of
+from ctxsync.connectors.mail.tree import names_of
 from ctxsync.connectors.people import address_key
 from ctxsync.errors import BadItem
 
@@ -65,8 +66,10 @@ def mail_item(raw: bytes, *, received: int = 0, now: int = 0, max_body: int = MA
 
 def _measured(raw: bytes, most: int) -> tuple[bytes, bool]:
     """Return the message with LF line ends, no longer than `most` bytes had it CRLF, and whether it was cut."""
-    plain = raw.replace(b"\r\n", b"\n") if b"\r\n" in raw else raw
-    if len(plain) + plain.count(b"\n") <= most:
+    plain = raw.translate(None, b"\r")  # much faster than a replacement, and the same where each CR has its LF
+    if len(raw) - len(plain) != raw.count(b"\r\n"):
+        plain = raw.replace(b"\r\n", b"\n")
+    if len(plain) * 2 <= most or len(plain) + plain.count(b"\n") <= most:
         return plain, False
     low, high = 0, min(len(plain), most)
     while low < high:  # the longest beginning that fits; the same one from a server and from a file
@@ -85,7 +88,7 @@ class _Reading:
         self.received, self.now, self.cut = received, now, cut
         self.flags: set[str] = {CUT} if cut else set()
         self.message = parsed(plain)
-        if _KNOWN.isdisjoint(map(str.lower, self.message.keys())):
+        if _KNOWN.isdisjoint(names_of(self.message)):
             raise BadItem("There is no message here: it has none of a message's header fields.")
 
     def item(self, raw_digest: str) -> Item:
@@ -218,7 +221,7 @@ def _people(message: Message) -> dict[str, Json]:
     recipients = 0
     for name in _ADDRESSED:
         value = fields(message, name)
-        found = addresses(value) if value else []
+        found = addresses(value) if value else ()
         if name in {"to", "cc", "bcc"}:
             recipients += sum(1 for _, address in found if address)
         said[name.replace("-", "_")] = [_person(*each) for each in found[:MAX_PEOPLE]]

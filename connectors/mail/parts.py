@@ -8,17 +8,18 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.charsets import decode
 from ctxsync.connectors.mail.guard import MAX_PARTS, guard_nesting, guard_size
 from ctxsync.connectors.mail.headers import text_of
 from ctxsync.connectors.mail.lenient import boundary_of, is_broken, mended_header
-from ctxsync.connectors.mail.tree import may_hold_parts, tree_of
+from ctxsync.connectors.mail.tree import Part, may_hold_parts, tree_of
 from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from email.message import Message
 
 READABLE: Final = frozenset({"text/plain", "text/html", "text/enriched", "text/markdown", "text/x-markdown"})
@@ -26,6 +27,8 @@ _TYPE: Final = re.compile(r"[\s\"']*([!#$&^\w.+-]{1,127})/([!#$&^\w.+-]{1,127})"
 CALENDARS: Final = frozenset({"text/calendar", "application/ics"})
 
 _MAX_AGAIN: Final = 100_000_000  # bytes that are cut again: each of parts within parts holds all that is in it
+
+_MAX_KEPT: Final = 300  # characters of a field whose parameters are remembered
 
 _UNMUNGED = re.compile(rb"^>+(?=From )", re.MULTILINE)
 
@@ -57,8 +60,7 @@ class Leaf:
 
         What an mbox made of a line `From ` cannot be told from a quotation; it is one reading, so that all stores agree.
         """
-        data = _UNMUNGED.sub(b"", self.data) if b">From " in self.data else self.data
-        return decode(data, self.charset)
+        return decode(_unmunged(self.data), self.charset)
 
 
 @dataclass(slots=True)
@@ -145,7 +147,7 @@ def _sort(message: Message, parts: Parts, forms: list[Leaf] | None) -> None:
 
 def _root_of(message: Message, children: list[Message]) -> Message | None:
     """Return the part of a `multipart/related` that the others belong to: the one it names, else the first text."""
-    start = _parameter(message, "start").strip("<>")
+    start = _word(_parameters(str(message.get("content-type") or "")), "start").strip("<>")
     for child in children:
         if start and str(child.get("content-id") or "").strip().strip("<>") == start:
             return child
@@ -188,18 +190,20 @@ def type_of(message: Message) -> str:
 
 def leaf_of(message: Message, kind: str) -> Leaf:
     """Return a part without parts (or one whose parts are not looked at) as a leaf."""
-    disposition = str(message.get("content-disposition") or "").strip().casefold()
-    name = text_of(_parameter(message, "filename", "content-disposition") or _parameter(message, "name"))
-    flowed = _parameter(message, "format").casefold() == "flowed"
-    delsp = _parameter(message, "delsp").casefold() == "yes"
+    disposition = str(message.get("content-disposition") or "")
+    said = _parameters(str(message.get("content-type") or ""))
+    name = text_of(_word(_parameters(disposition), "filename") or _word(said, "name"))
+    disposition = disposition.strip().casefold()
+    flowed = _word(said, "format").casefold() == "flowed"
+    delsp = _word(said, "delsp").casefold() == "yes"
     return Leaf(
         kind,
         data_of(message),
-        _parameter(message, "charset"),
+        _word(said, "charset"),
         name.replace("\\", "/").rsplit("/", 1)[-1][:255],
         disposition.startswith("attachment") or (bool(name) and not disposition.startswith("inline")),
         (2 if delsp else 1) if flowed else 0,
-        _parameter(message, "method"),
+        _word(said, "method"),
     )
 
 
@@ -207,25 +211,49 @@ def data_of(message: Message) -> bytes:
     """Return a part's bytes, after the transfer encoding was taken off; a container's are its parts' texts."""
     if message.is_multipart():
         return b"\n".join(child.as_bytes() for child in children_of(message))
+    if isinstance(message, Part) and message.decoded is not None:
+        return message.decoded
     try:
-        data = message.get_payload(decode=True)
+        payload = message.get_payload(decode=True)
     except (ValueError, LookupError, AssertionError):
-        data = None
-    return data if isinstance(data, bytes) else b""
+        payload = None
+    data = payload if isinstance(payload, bytes) else b""
+    if isinstance(message, Part):
+        message.decoded = data
+    return data
 
 
-def _parameter(message: Message, name: str, header: str = "content-type") -> str:
-    """Return a parameter of a header; one that is written against the rules (`name*`) is none."""
-    if name not in str(message.get(header) or "").casefold():
-        return ""
+def _parameters(value: str) -> Mapping[str, object]:
+    """Return the parameters of a field by their names, in lower case; none when they are written against the rules."""
+    if "=" not in value and ";" not in value:
+        return {}
+    return _short_parameters(value) if len(value) <= _MAX_KEPT else _parsed_parameters(value)
+
+
+def _parsed_parameters(value: str) -> Mapping[str, object]:
+    part = Part()
+    part.set_raw("content-type", value)
     try:
-        value = message.get_param(name, "", header=header)
+        named = part.get_params([])
     except (ValueError, TypeError, IndexError, LookupError, AttributeError):
-        return ""
+        return {}
+    return {name.lower(): value for name, value in reversed(named)}  # the first of a name counts
+
+
+_short_parameters = lru_cache(maxsize=1024)(_parsed_parameters)  # most parts state the same few
+
+
+def _word(parameters: Mapping[str, object], name: str) -> str:
+    value = parameters.get(name, "")
     if isinstance(value, tuple):  # RFC 2231: charset, language, text
         charset, _, text = value
         return decode(str(text).encode("latin-1", "replace"), str(charset or ""))[0]
     return str(value).strip()
+
+
+def _unmunged(data: bytes) -> bytes:
+    """Return a text without what an mbox puts before `From `."""
+    return _UNMUNGED.sub(b"", data) if b">From" in data else data
 
 
 def leaves(message: Message) -> Iterator[tuple[str, bytes]]:
@@ -248,9 +276,7 @@ def body_digest(message: Message) -> str:
     hasher = hashlib.sha256()
     for kind, data in leaves(message):
         content = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
-        if b">From " in content:
-            content = _UNMUNGED.sub(b"", content)
-        content = content.rstrip()
+        content = _unmunged(content).rstrip()
         hasher.update(b"%d:%s:" % (len(content), kind.encode("utf-8", "replace")))
         hasher.update(content)
     return hasher.hexdigest()

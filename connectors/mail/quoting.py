@@ -7,13 +7,13 @@ above. Every range is of whole lines.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.attribution import LONGEST, is_attribution, is_open, opens_reply, told_by_library
-from ctxsync.connectors.mail.words import FIELDS, FOOTER, FROM_FIELDS, OPENS, PHONE, WROTE
+from ctxsync.connectors.mail.words import FIELDS, FOOTER, FROM_FIELDS, OPENS, PHONE, PHONED, WROTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,10 +33,9 @@ _FIELD = re.compile(r"^[ \t]*[*]?([^\W\d_][\w -]{0,20}?)[ \t]?:[*]?(?:[ \t\u00a0
 _SIGNED = re.compile(r"^-----(BEGIN|END) PGP (SIGNED MESSAGE|SIGNATURE|MESSAGE|PUBLIC KEY BLOCK)-----[ \t]*$")
 _PATCH = re.compile(r"^(?:diff --git |Index: \S|---$|--- [^\s-].*$|=== modified )")
 _STAT = re.compile(r"^ \S.{0,200} \| +(?:\d+|Bin)")
-_PATCHED = frozenset({"dif", "Ind", "---", "==="})  # how patches begin
 _RULED = frozenset({"--", "__", "==", "**", "-~"})  # how rules begin
-_PHONED = frozenset("sgvdeiwSGVDEIW\u043e\u041e")  # how what phones add begins
-_SIGNS = _PHONED | {ruled[0] for ruled in _RULED}
+_PATCHED = frozenset({"dif", "Ind", "---", "==="})  # how patches begin
+_SIGNS = PHONED | _RULED | {"- "} | {patched[:2] for patched in _PATCHED}
 _LIST_FOOTER = re.compile(r"^[ \t]*(?:_{10,}|-{10,}|={10,}|-~-+~|--~--~)")
 
 
@@ -67,28 +66,37 @@ class _Lines:
     def __init__(self, text: str, known: Iterable[tuple[int, int]]) -> None:
         self.text = text
         self.lines = text.split("\n")
-        self.bare = [line.strip() for line in self.lines]
-        self.starts = [0, *accumulate(len(line) + 1 for line in self.lines[:-1])]
-        self.quoted = [
-            (line[:1] == ">" or (">" in line[:8] and bool(_QUOTED.match(line)))) and line[:6] != ">From "
-            for line in self.lines
-        ]
+        self.bare = [*map(str.strip, self.lines)]
+        self.before = [0, *accumulate(map(len, self.lines))]  # characters of the lines before each, without line ends
+        self.quoted = [False] * len(self.lines)
+        if ">" in text:
+            self.quoted = [line[:1] == ">" or (">" in line[:8] and bool(_QUOTED.match(line))) for line in self.lines]
+        if ">From" in text:
+            for number, line in enumerate(self.lines):
+                self.quoted[number] &= line[:6] != ">From "
         self.known = list(known)
         for start, end in self.known:
             first, last = self._line_at(start), self._line_at(max(end - 1, start))
-            if self.starts[first] < start:
+            if self._start(first) < start:
                 first += 1
             for number in range(first, last + 1):
                 self.quoted[number] = True
-        self.code = [False] * len(self.lines)
+        # Lines of the author's own that may begin a signature or a patch; there are few.
+        self.signs = [
+            number
+            for number, (bare, quoted) in enumerate(zip(self.bare, self.quoted, strict=True))
+            if not quoted and bare[:2] in _SIGNS
+        ]
         self.asked = 0  # times that the library was
         self.end = len(self.lines)  # where the author's own text may still be
         while self.end and not self.bare[self.end - 1]:
             self.end -= 1
 
+    def _start(self, number: int) -> int:
+        return self.before[number] + number
+
     def _line_at(self, position: int) -> int:
-        found = bisect_left(self.starts, position)
-        return found if found < len(self.starts) and self.starts[found] == position else found - 1
+        return bisect_right(range(len(self.lines)), position, key=self._start) - 1
 
     def ranges(self) -> Ranges:
         self._wrapped()
@@ -97,20 +105,21 @@ class _Lines:
         self._attributions()
         self._forwards()
         self._signatures()
-        self._patches()
-        return Ranges(self._spans(self.quoted, self.known), self._spans(self.code, ()))
+        return Ranges(self._spans(self.quoted, self.known), self._spans(self._patches(), ()))
+
+    def _alone(self) -> Iterator[int]:
+        """Yield the lines that stand alone between quoted ones."""
+        for number, _ in _runs(self.quoted):
+            if number > 1 and self.quoted[number - 2]:
+                yield number - 1
 
     def _wrapped(self) -> None:
         """Quote a short line between quoted ones when it is what a mailer wrapped off the line above."""
-        for number in range(1, len(self.lines) - 1):
-            if self.quoted[number] or not self.quoted[number + 1]:
-                continue
-            line = self.lines[number]
-            if not line or len(line) > _WRAPPED:
-                continue
-            above = self.lines[number - 1]
+        for number in self._alone():
+            line, above = self.lines[number], self.lines[number - 1]
             if (
-                self.quoted[number - 1]
+                line
+                and len(line) <= _WRAPPED
                 and not above.endswith((".", "?", "!", ":"))
                 and len(above) + 1 + len(line.split(" ")[0]) > _WIDTH
             ):
@@ -134,12 +143,8 @@ class _Lines:
 
     def _embedded_from(self) -> None:
         """Quote a line `From …` between quoted lines: its `>` was taken for an mbox's."""
-        for number in range(1, len(self.lines) - 1) if "From " in self.text else ():
-            if (
-                self.lines[number].startswith(("From ", ">From "))
-                and self.quoted[number - 1]
-                and self.quoted[number + 1]
-            ):
+        for number in self._alone():
+            if self.lines[number].startswith(("From ", ">From ")):
                 self.quoted[number] = True
 
     def _attributions(self) -> None:
@@ -180,8 +185,16 @@ class _Lines:
         below the last quoted line only.
         """
         below = next((number + 1 for number in range(self.end - 1, -1, -1) if self.quoted[number]), 0)
+        colon = -1  # the next line that ends in one
         for number in range(below, self.end):
-            if self.bare[number] and (self._opens_forward(number) or self._opens_reply(number)):
+            line = self.bare[number]
+            if colon < number:
+                rest = range(number, self.end)
+                colon = next((each for each in rest if self.bare[each].endswith((":", "\uff1a"))), self.end)
+            if line and (
+                ((":" in line or line[:2] in _RULED) and self._opens_forward(number))
+                or (colon < number + 3 and self._opens_reply(number, colon))
+            ):
                 self._quote(number, self.end)
                 return
 
@@ -220,19 +233,14 @@ class _Lines:
                 wrapped += 1
         return count >= least
 
-    def _opens_reply(self, number: int) -> bool:
-        """Say whether an attribution stands here without `>` below it: then all below is quoted."""
-        for last in range(number, min(number + 3, self.end)):
-            if not self.bare[last]:
-                return False
-            if self.bare[last].endswith((":", "\uff1a")):
-                said = " ".join(self.bare[number : last + 1])
-                return opens_reply(said, self.lines[number : last + 1])
-        return False
+    def _opens_reply(self, number: int, colon: int) -> bool:
+        """Say whether an attribution up to a colon stands here without `>` below it: then all below is quoted."""
+        said = self.bare[number : colon + 1]
+        return colon < self.end and all(said) and opens_reply(" ".join(said), self.lines[number : colon + 1])
 
     def _signatures(self) -> None:
-        for number in range(self.end):
-            if self.bare[number][:1] not in _SIGNS or self.quoted[number]:
+        for number in self.signs:
+            if self.quoted[number] or number >= self.end:
                 continue
             line = self.lines[number]
             if line[:2] in {"--", "- "} and line in {"-- ", "--", "- -- ", "- --", "--\u00a0"}:
@@ -241,7 +249,7 @@ class _Lines:
                 stop = next((each for each in range(number + 1, far) if self.quoted[each]), far)
                 if stop - number <= limit:
                     self._quote(number, stop)
-            elif len(line) < 100 and self.bare[number][:1] in _PHONED and PHONE.match(self.bare[number]):
+            elif len(line) < 100 and self.bare[number][:2] in PHONED and PHONE.match(self.bare[number]):
                 self._quote(number, number + 1)
             elif (
                 self.bare[number][:2] in _RULED
@@ -252,9 +260,13 @@ class _Lines:
                 self._quote(number, self.end)
                 return
 
-    def _patches(self) -> None:
+    def _patches(self) -> Sequence[bool]:
+        """Return of each line whether it is of a patch."""
+        if _PATCHED.isdisjoint(self.lines[number][:3] for number in self.signs):
+            return ()
+        code = [False] * len(self.lines)
         inside = False
-        for number in range(self.end) if self._may_have_patches() else ():
+        for number in range(self.end):
             if self.quoted[number]:
                 inside = False
                 continue
@@ -263,10 +275,8 @@ class _Lines:
                 inside = line == "---" and number + 1 < self.end and bool(_STAT.match(self.lines[number + 1]))
                 below = self.lines[number + 1 : number + 6]
                 inside = inside or any(each.startswith(("+++ ", "@@ ", "--- ", "index ", "=====")) for each in below)
-            self.code[number] = inside
-
-    def _may_have_patches(self) -> bool:
-        return not _PATCHED.isdisjoint(line[:3] for line in self.lines)
+            code[number] = inside
+        return code
 
     def _quote(self, first: int, end: int) -> None:
         self.quoted[first:end] = [True] * (end - first)
@@ -277,9 +287,10 @@ class _Lines:
         if not spans and True not in marks:
             return ()
         for first, end in _runs(marks):
-            told = [number for number in range(first, end) if self.bare[number]]
-            if told:
-                spans.append((self.starts[told[0]], self.starts[told[-1]] + len(self.lines[told[-1]])))
+            told = next((number for number in range(first, end) if self.bare[number]), -1)
+            if told >= 0:
+                last = next(number for number in range(end - 1, told - 1, -1) if self.bare[number])
+                spans.append((self._start(told), self._start(last) + len(self.lines[last])))
         joined: list[tuple[int, int]] = []
         for start, end in sorted(spans):
             if joined and (start <= joined[-1][1] or not self.text[joined[-1][1] : start].strip()):

@@ -17,16 +17,17 @@ from ctxsync.connectors.mail.guard import MAX_DEPTH, MAX_PARTS
 from ctxsync.errors import BadItem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _ENCODINGS: Final = frozenset({"7bit", "8bit", "binary"})
-_FIELD: Final = re.compile(r"[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*")
+_HEADER: Final = re.compile(r"(?:[!-9;-~]++:[^\n]*+\n(?:[ \t][^\n]*+\n)*+)*+")
+_FIELD: Final = re.compile(r"([!-9;-~]++):[ \t]*+([^\n]*+(?:\n[ \t][^\n]*+)*+)\n")
+_BOUNDARY_ENDS: Final = re.compile(rb"(--)?[ \t]*$", re.MULTILINE)
 _MOST_CUT: Final = 8  # parts within parts that are cut here: each level holds a copy of what is in it
 _MANY_LINES: Final = 200_000
 _WITH_PARAMETERS: Final = frozenset({"content-type", "content-disposition"})
 _MAX_PARAMETERS: Final = 100  # the standard library takes their square in time
 _MAX_PARAMETERED: Final = 8_000  # characters of a field that has parameters
-_HOLDS_PARTS: Final = re.compile(rb"multipart|message/", re.IGNORECASE)
 
 
 class _AsWritten(Compat32):
@@ -38,18 +39,30 @@ class _AsWritten(Compat32):
 
     def header_source_parse(self, sourcelines: Sequence[str]) -> tuple[str, str]:
         """Return name and value of a field, of parameters as many as real ones have."""
-        name, value = super().header_source_parse(list(sourcelines))
-        if (len(value) > _MAX_PARAMETERED or value.count(";") > _MAX_PARAMETERS) and name.lower() in _WITH_PARAMETERS:
-            value = ";".join(value[:_MAX_PARAMETERED].split(";", _MAX_PARAMETERS)[:_MAX_PARAMETERS])
-        return name, value
+        name, _, value = "".join(sourcelines).partition(":")
+        value = value.lstrip(" \t").rstrip("\r\n")
+        return name, _few_parameters(value) if name.lower() in _WITH_PARAMETERS else value
 
 
-class _Part(Message):
+def _few_parameters(value: str) -> str:
+    if len(value) > _MAX_PARAMETERED or value.count(";") > _MAX_PARAMETERS:
+        return ";".join(value[:_MAX_PARAMETERED].split(";", _MAX_PARAMETERS)[:_MAX_PARAMETERS])
+    return value
+
+
+class Part(Message):
     """A message that finds its fields by an index: the standard one goes through all of them for each question.
 
     It counts what is put into it, for a boundary can be written in ways that a look at the bytes does not find.
+
+    Attributes:
+        decoded: Its bytes, its transfer encoding taken off; None until they are known.
     """
 
+    decoded: bytes | None = None
+    _headers: list[tuple[str, Any]]
+    _index: dict[str, list[Any]]
+    _indexed = -1  # how many fields the index holds
     _depth = 0
     _deepest = MAX_DEPTH
     _parts: list[int]  # how many the whole message has
@@ -66,31 +79,29 @@ class _Part(Message):
             raise BadItem(f"The message has more than {MAX_PARTS:,} parts.")
         super().attach(payload)
 
-    def _indexed(self) -> dict[str, list[Any]]:
-        known: tuple[int, dict[str, list[Any]]] | None = self.__dict__.get("_index")
-        headers: list[tuple[str, Any]] = self._headers  # type: ignore[attr-defined]
-        if known is None or known[0] != len(headers):
-            index: dict[str, list[Any]] = {}
-            for name, value in headers:
-                index.setdefault(name.lower(), []).append(value)
-            known = self.__dict__["_index"] = (len(headers), index)
-        return known[1]
+    def index(self) -> Mapping[str, Sequence[Any]]:
+        """Return the fields' values by their names, in lower case."""
+        if self._indexed != len(self._headers):
+            self._index, self._indexed = {}, len(self._headers)
+            for name, value in self._headers:
+                self._index.setdefault(name.lower(), []).append(value)
+        return self._index
 
     def __contains__(self, name: object) -> bool:
-        return str(name).lower() in self._indexed()
+        return str(name).lower() in self.index()
 
     def get(self, name: str, failobj: Any = None) -> Any:
         """Return the first field of a name."""
-        found = self._indexed().get(name.lower())
+        found = self.index().get(name.lower())
         return found[0] if found else failobj
 
     def get_all(self, name: str, failobj: Any = None) -> Any:
         """Return all fields of a name."""
-        found = self._indexed().get(name.lower())
+        found = self.index().get(name.lower())
         return [*found] if found else failobj
 
 
-class _LongPart(_Part):
+class _LongPart(Part):
     """Of a message of many lines: the parser asks of each of them whether it ends any of the parts that it is in."""
 
     _deepest = 12
@@ -102,7 +113,13 @@ _POLICY: Final = _AsWritten()
 def may_hold_parts(plain: bytes) -> bool:
     """Say whether a message may hold parts, so that its tree may be deep."""
     end = plain.find(b"\n\n")
-    return end < 0 or bool(_HOLDS_PARTS.search(plain, 0, end + 1))
+    header = plain[: max(end, 0)].lower()
+    return end < 0 or b"multipart" in header or b"message/" in header
+
+
+def names_of(message: Message) -> Iterable[str]:
+    """Return the names of the fields of a message, in lower case."""
+    return message.index() if isinstance(message, Part) else map(str.lower, message.keys())
 
 
 def tree_of(plain: bytes) -> Message:
@@ -110,7 +127,7 @@ def tree_of(plain: bytes) -> Message:
     found = None if b"\r" in plain else _cut(plain)
     if found is not None:
         return found
-    part = _LongPart if plain.count(b"\n") > _MANY_LINES else _Part
+    part = _LongPart if plain.count(b"\n") > _MANY_LINES else Part
     return BytesParser(part, policy=_POLICY).parsebytes(plain)
 
 
@@ -129,49 +146,57 @@ def _cut(data: bytes, counted: list[int] | None = None, depth: int = 0) -> Messa
     if kind == "message":
         return None
     message.set_payload(body.decode("ascii", "surrogateescape"))
+    if _encoding(message) in _ENCODINGS:
+        message.decoded = body
     return message
 
 
-def _header(text: str) -> Message | None:
+def _header(text: str) -> Part | None:
     """Return a message of nothing but its fields; None when not every line is a field or goes on with one."""
-    message = _Part(policy=_POLICY)
-    at = 0
-    for found in _FIELD.finditer(text):
-        if found.start() != at or text.startswith("From ", at):
-            return None
-        at = found.end()
-        lines = [f"{line}\n" for line in text[found.start() : at - 1].split("\n")]
-        message.set_raw(*_POLICY.header_source_parse(lines))
-    return message if at == len(text) else None
+    if not _HEADER.fullmatch(text):
+        return None
+    message = Part(policy=_POLICY)
+    for name, value in _FIELD.findall(text):
+        message.set_raw(name, _few_parameters(value) if name.lower() in _WITH_PARAMETERS else value)
+    return message
+
+
+def _encoding(message: Message) -> str:
+    return str(message.get("content-transfer-encoding", "8bit")).lower()
+
+
+def _boundaries(body: bytes, name: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Yield where a boundary begins and ends, and whether it is the last; its own line ends are not of it."""
+    mark = b"--" + name
+    at = 0 if body.startswith(mark) else body.find(b"\n" + mark) + 1 or -1
+    while at >= 0:
+        found = _BOUNDARY_ENDS.match(body, at + len(mark))
+        if found:
+            yield at, found.end(), bool(found[1])
+        at = body.find(b"\n" + mark, found.end() if found else at) + 1 or -1
 
 
 def _cut_parts(message: Message, body: bytes, counted: list[int], depth: int) -> Message | None:
     boundary = message.get_boundary()
-    encoding = str(message.get("content-transfer-encoding", "8bit")).lower()
-    if not boundary or encoding not in _ENCODINGS or message.get_content_type() == "multipart/digest":
+    if not boundary or _encoding(message) not in _ENCODINGS or message.get_content_type() == "multipart/digest":
         return None
-    name = re.escape(boundary.encode("ascii", "surrogateescape"))
-    marks = [*islice(re.finditer(rb"^--" + name + rb"(--)?[ \t]*$", body, re.MULTILINE), MAX_PARTS + 2)]
+    marks = [*islice(_boundaries(body, boundary.encode("ascii", "surrogateescape")), MAX_PARTS + 2)]
     counted[0] += len(marks)
     if depth >= _MOST_CUT or counted[0] > MAX_PARTS:
         return None
-    last = next((number for number, mark in enumerate(marks) if mark[1]), 0)
+    last = next((number for number, mark in enumerate(marks) if mark[2]), 0)
     if not last:
         return None  # it never ends, or before it begins
     parts: list[Message | str] = []
-    for mark, following in pairwise(marks[: last + 1]):
+    for (_, begins, _), (ends, _, _) in pairwise(marks[: last + 1]):
         # The line end before a boundary belongs to it.
-        part = (
-            _cut(body[mark.end() + 1 : following.start() - 1], counted, depth + 1)
-            if following.start() > mark.end() + 1
-            else None
-        )
+        part = _cut(body[begins + 1 : ends - 1], counted, depth + 1) if ends > begins + 1 else None
         if part is None:
             return None
         parts.append(part)
     message.set_payload(parts)
-    if marks[0].start():
-        message.preamble = body[: marks[0].start() - 1].decode("ascii", "surrogateescape")
-    rest = marks[last].end()
+    if marks[0][0]:
+        message.preamble = body[: marks[0][0] - 1].decode("ascii", "surrogateescape")
+    rest = marks[last][1]
     message.epilogue = None if depth and rest == len(body) else body[rest + 1 :].decode("ascii", "surrogateescape")
     return message

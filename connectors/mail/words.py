@@ -47,5 +47,12 @@ PHONE: Final = re.compile(
     r"|отправлено с|iPhoneから送信)\b.{0,60}$",
     re.IGNORECASE,
 )
+# The first two letters of such a line, with all that a match without regard to case takes for them.
+PHONED: Final = frozenset(
+    first + second
+    for word in _words("se ge vo di dı en in ve sk s\u212a wy ip от о\u1c84 о\u1c85")
+    for first in (word[0].lower(), word[0].upper())
+    for second in (word[1].lower(), word[1].upper())
+) | {"d\u0130", "D\u0130"}
 # What a list server puts under a message.
 FOOTER: Final = re.compile(r"mailing list|unsubscribe|listinfo|mailman", re.IGNORECASE)

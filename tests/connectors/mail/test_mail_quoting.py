@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from ctxsync.connectors.mail.words import PHONE, PHONED
 from tests.connectors.mail.letters import body, html, letter, marked, own_words
 
 QUOTED_BLOCKS = [
@@ -102,3 +103,28 @@ def test_what_html_marks_as_quoted_is_quoted_exactly(quote: str) -> None:
 def test_an_indented_block_of_html_is_own_words() -> None:
     page = '<blockquote style="margin:0 0 0 40px;border:none;padding:0px">Mine, indented.</blockquote>'
     assert body(html(page)).quoted == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Sent from my iPhone",
+        "Get Outlook for Android",
+        "Von meinem Telefon gesendet",
+        "Gesendet von unterwegs",
+        "Diese Nachricht wurde von meinem Telefon gesendet",
+        "Envoyé de mon téléphone",
+        "Enviado desde mi teléfono",
+        "Inviato da Proton",
+        "Verzonden vanaf mijn telefoon",
+        "Skickat från min telefon",
+        "Wysłane z telefonu",
+        "Отправлено с телефона",
+        "iPhoneから送信",
+    ],
+)
+def test_what_a_telephone_adds_is_known_by_its_first_letters_in_whatever_case(line: str) -> None:
+    assert body(letter(f"Yes.\n\n{line}\n")).quoted
+    for first in (line[0].lower(), line[0].upper()):
+        for second in map(chr, range(0x3000)):
+            assert first + second in PHONED or not PHONE.match(first + second + line[2:])

@@ -48,7 +48,7 @@ def shape(message: Message) -> Any:
 
 
 def standard(data: bytes) -> Message:
-    return BytesParser(tree._Part, policy=tree._POLICY).parsebytes(data)
+    return BytesParser(tree.Part, policy=tree._POLICY).parsebytes(data)
 
 
 @settings(max_examples=600, deadline=None)
