@@ -256,7 +256,8 @@ def _reactions(reactions: object) -> dict[str, Json]:
     for reaction in reactions[:MAX_REACTIONS] if isinstance(reactions, list) else ():
         if isinstance(reaction, dict) and (name := text_of(reaction, "name")):
             count = reaction.get("count")
-            found[name] = count if isinstance(count, int) and not isinstance(count, bool) else 0
+            # JSON may hold numbers of any size, and an event does not.
+            found[name] = count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**53 else 0
     return dict(sorted(found.items()))
 
 

@@ -32,6 +32,11 @@ _MAX_LINE: Final = 64_000_000  # bytes: a chunk is one answer of the API, of 1,0
 _HEAD: Final = 4096
 _CHANNEL_ID: Final = re.compile(rb'\s*\{\s*"channel_id"\s*:\s*"([A-Z0-9]{2,40})"')
 _NAME: Final = re.compile(rb'"name"\s*:\s*("(?:[^"\\]|\\.){0,200}")')
+_TABLES: Final = ("S_USER", "CHANNEL", "WORKSPACE", "MESSAGE")
+_KIND: Final = (
+    "SELECT CASE WHEN sql LIKE 'CREATE VIRTUAL%' THEN 'virtual' ELSE type END FROM sqlite_master "
+    "WHERE name = ? COLLATE NOCASE"
+)
 _COPY: Final = "Copy the export again: it may be incomplete."
 
 
@@ -98,8 +103,23 @@ def chunks(file: File, most: int = 0) -> Iterator[Mapping[str, Any]]:
 
 
 def database(path: Path) -> closing[sqlite3.Connection]:
-    """Open slackdump's database without a trace beside it."""
-    return closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True))
+    """Open slackdump's database without a trace beside it; raises `sqlite3.Error` when it is none.
+
+    A database can hold programs: a view that never ends, a column that is a gigabyte whenever it is looked at. What is read
+    of it are tables of plain columns, and no value is longer than an answer of Slack's.
+    """
+    db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+    try:
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_LINE)
+        for table in _TABLES:
+            kinds = [kind for (kind,) in db.execute(_KIND, (table,))]
+            hidden = [column for column in db.execute(f"PRAGMA table_xinfo({table})") if column[6]]
+            if kinds != ["table"] or hidden:
+                raise sqlite3.DatabaseError(f"{table} is no plain table")
+    except sqlite3.Error:
+        db.close()
+        raise
+    return closing(db)
 
 
 def head(file: File) -> tuple[str, str]:
@@ -151,7 +171,8 @@ def _loads(data: bytes | str, name: str) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        pass
+        if not isinstance(data, bytes | str):
+            raise BadItem(f"{name} is no JSON.", remedy=_COPY) from None
     try:
         text = data.decode("utf-8-sig", "replace") if isinstance(data, bytes) else data
         return json.loads(text, strict=False)
