@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PAUSED = "SELECT source, stream, reason FROM paused ORDER BY source, stream"
 QUARANTINED = "SELECT source, place, error FROM quarantine ORDER BY source, place"
 ITEMS = "SELECT source, count(*) FROM sighting WHERE until IS NULL GROUP BY source"
-TIERS = "SELECT tier, count(*) FROM evidence GROUP BY tier ORDER BY tier"
+TIERS = "SELECT tier, count(*) FROM evidence WHERE active > 0 GROUP BY tier ORDER BY tier"
 
 
 def status(app: App, *, full: bool) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def install(ctx: typer.Context, repository: Repository = Path(), as_json: JsonFl
     from ctxsync import hooks
 
     home = home_of(ctx)
-    require_home(home)
+    require_home(ctx, home)
     show({"hooks": hooks.install(repository.absolute(), home.path)}, _installed, as_json=as_json)
 
 

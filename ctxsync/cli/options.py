@@ -58,16 +58,20 @@ def open_app(ctx: typer.Context) -> App:
     from ctxsync.config import load_config
 
     home = home_of(ctx)
-    require_home(home)
+    require_home(ctx, home)
     return App(home, load_config(home), on_wait=say)
 
 
-def require_home(home: Home) -> None:
-    """Raise `ConfigError` where neither settings nor a log stand."""
+def require_home(ctx: typer.Context, home: Home) -> None:
+    """Raise `ConfigError` where neither settings nor a log stand; the remedy makes the home that was named."""
     if not home.config_path.exists() and not home.events_path.exists():
+        import shlex
+
         from ctxsync.errors import ConfigError
 
-        raise ConfigError(f"There is no ctxsync home at {home.path} yet.", remedy="Run `ctxsync init`.")
+        session: Session = ctx.ensure_object(Session)
+        named = f" --home {shlex.quote(session.home)}" if session.home else ""
+        raise ConfigError(f"There is no ctxsync home at {home.path} yet.", remedy=f"Run `ctxsync{named} init`.")
 
 
 class Axes(TypedDict):

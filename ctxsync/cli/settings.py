@@ -66,7 +66,7 @@ def edit(ctx: typer.Context) -> None:
     from ctxsync.errors import ConfigError
 
     home = home_of(ctx)
-    require_home(home)
+    require_home(ctx, home)
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         code = subprocess.run([*shlex.split(editor), str(home.config_path)], check=False).returncode

@@ -151,7 +151,9 @@ def list_(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 def remove(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="SOURCE", help="Its name.")],
-    forget: Annotated[bool, typer.Option("--forget", help="Erase its text from the log as well.")] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Not in this version: erase its text from the log as well.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Stop reading a source; what it alone says is retracted.

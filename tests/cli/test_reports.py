@@ -11,6 +11,7 @@ from ctxsync.cli.output import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def printed(capsys: pytest.CaptureFixture[str], render: Callable[..., None], document: Any) -> str:
@@ -78,3 +79,23 @@ def test_a_source_is_added_with_messages_that_fit_its_type(ready: Any) -> None:
     ran = ready("source", "secret", "example.com", "passwrod")
     assert "Sources of type imap have no secret" in ran.err
     assert '\n\n[[sources]]\nname = "slack"' in (ready.home / "config.toml").read_text()
+
+
+def test_where_a_home_is_named_the_command_that_makes_it_names_it_too(line: Any, tmp_path: Path) -> None:
+    ran = line("--home", str(tmp_path / "my graph"), "status")
+    assert ran.code == 1
+    assert f"try: Run `ctxsync --home '{tmp_path}/my graph' init`." in ran.err
+
+
+def test_tiers_of_what_is_retracted_are_not_counted(ready: Any, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "Lyon.md").write_text("# Lyon\n\nA city. See [[Rhone]].\n")
+    assert ready("source", "add", "notes", str(tmp_path / "vault")).code == 0
+    assert ready("sync").code == 0
+    assert ready("status", "--json").json["tiers"]["0"] > 0
+    assert ready("source", "remove", "vault").code == 0
+    assert ready("status", "--json").json["tiers"] == {}
+
+
+def test_help_promises_no_erasing_that_is_refused(ready: Any) -> None:
+    assert "not in this version" in " ".join(ready("source", "remove", "--help").out.lower().split())
