@@ -230,14 +230,16 @@ class Reading:
         for offset, length, sha, error in bad:
             place = f"{self.path}#{offset}"
             each = next(cut(self.file, offset, run.limits.max_body), None)
-            item = run.parsed(each.data, each.received) if each is not None else Bad(sha, error)
+            received = each.received if each is not None and each.received else self.stat.st_mtime_ns // 1_000_000
+            item = run.parsed(each.data, received) if each is not None else Bad(sha, error)
             if each is None or isinstance(item, Bad):
                 found = item if isinstance(item, Bad) else Bad(sha, error)
                 run.quarantine(place, found, Bad(sha, error))
                 chunk.bad.append([offset, length, found.digest, found.error])
                 continue
             run.release(place)
-            message = run.message(item, raw_digest(each.data, each.length), (self.path,))
+            places = labels_of(each.data) or (self.path,)
+            message = run.message(item, raw_digest(each.data, each.length), places)
             chunk.messages.append(message)
             if item is not None:
                 run.admit(item, message)

@@ -9,7 +9,7 @@ import pytest
 
 from ctxsync.connectors.base import Observed, Options, Stream
 from ctxsync.connectors.mailbox import MailboxConnector
-from ctxsync.errors import ConfigError, Unavailable
+from ctxsync.errors import BadItem, ConfigError, Unavailable
 from tests.connectors.mailbox.conftest import mbox
 from tests.connectors.mailbox.worlds import deep, message, munged
 
@@ -122,6 +122,28 @@ def test_takeout_has_its_labels_for_places_and_leaves_spam_and_trash_out(desk: D
         ("unsighted", "Message 0", "Inbox", "deleted"),
         ("unsighted", "Message 1", "Sent", "deleted"),
     ]
+
+
+def test_a_message_of_takeout_that_becomes_readable_is_where_its_labels_are(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a newer parser: the bytes are the same."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise BadItem("It cannot be read yet.")
+
+    raws = [f"X-Gmail-Labels: {label}\n".encode() + PLAIN[n] for n, label in enumerate(("Garden", "Sent", "Sent"))]
+    desk.put("All mail.mbox", mbox(raws))
+    with monkeypatch.context() as patch:
+        patch.setattr("ctxsync.connectors.mailbox.passing.mail_item", refuse)
+        assert [change[0] for change in desk.read(batch=2)] == ["quarantined"] * 3
+    found = [change for change in desk.read(batch=2, retry_quarantined=True) if change[0] == "sighted"]
+    assert found == [
+        ("sighted", "Message 0", "Garden"),
+        ("sighted", "Message 1", "Sent", "sent"),
+        ("sighted", "Message 2", "Sent", "sent"),
+    ]
+    assert desk.read(batch=2, retry_quarantined=True) == []
 
 
 def test_folders_of_spam_and_trash_are_left_out_unless_they_are_named(desk: Desk) -> None:
