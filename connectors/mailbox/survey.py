@@ -154,6 +154,8 @@ class _Look:
                     known = entry.stat()
                 except FileNotFoundError:
                     continue  # renamed since: its flags changed; it is listed under its new name, now or next time
+                if not stat.S_ISREG(known.st_mode):
+                    continue  # reading a pipe would wait without end
                 name = _shown(_FLAGS.sub("", entry.name))
                 self.found.files[f"{folder}/{name}"] = (folder, _stamp(entry.path, known))
 

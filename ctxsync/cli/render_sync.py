@@ -84,7 +84,7 @@ def _whole(document: dict[str, Any]) -> str:
 def problems(out: Out, found: list[dict[str, Any]]) -> None:
     """Print what is paused or quarantined, each with what to do; what follows each other with one remedy shares it."""
     for number, problem in enumerate(found):
-        place, message = problem.get("place") or "", str(problem.get("message", ""))
+        place, message = problem.get("place") or "", one_line(str(problem.get("message", "")))
         told = place.startswith(INNER) or message.startswith(f"{place} ")
         where = joined([problem.get("source") or "", "" if told else place], ": ")
         line(out, (f"{problem.get('kind', 'problem')} ", "bold yellow"), one_line(where), f": {message}")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import Any
 
 import pytest
+
+from ctxsync.cli.output import Out
+from ctxsync.cli.render_sync import problems
 
 SHOWING = [
     ("search", "Mallory"), ("search", "exe"), ("entity", "Mallory"), ("facts",), ("facts", "--past"),
@@ -88,3 +92,10 @@ def test_a_hostile_path_in_an_error_is_inert(synced: Any, tmp_path: Any) -> None
     ran = synced("source", "add", "notes", str(tmp_path / "x\x1b[31m\u202ey"))
     assert ran.code == 2
     assert acts_on_a_terminal(ran.err) == set()
+
+
+def test_a_message_that_quotes_line_ends_begins_no_line_of_its_own() -> None:
+    written = io.StringIO()
+    problem = {"source": "box", "place": "a", "message": "No mail\ntry: rm -rf ~", "remedy": "Take it\nerror: out."}
+    problems(Out(written, 1_000, False), [problem])
+    assert written.getvalue().splitlines() == ["problem box: a: No mail try: rm -rf ~", "    try: Take it error: out."]
