@@ -281,3 +281,12 @@ def test_building_a_connector_loads_no_library_and_shows_no_secret() -> None:
         "print(sorted({'imapclient', 'imaplib', 'email.parser', 'ssl', 'keyring'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "[]\n"
+
+
+def test_whoever_says_before_tls_that_all_is_logged_in_is_not_believed(server: Scripted) -> None:
+    server.capabilities += " STARTTLS"
+    server.script = [("^GREETING", b"* PREAUTH welcome\r\n")]
+    refusal(Reader(server.port, tls="starttls"))
+    assert not [
+        line for line in server.lines if line.startswith(("LOGIN", "AUTHENTICATE", "EXAMINE", "SELECT", "LIST"))
+    ]
