@@ -44,7 +44,7 @@ def _provider() -> Any:
     class Provider(ZONEINFO):
         """The library's own zones, and a calendar's as far as they can be true."""
 
-        def create_timezone(self, tz: Any) -> Any:
+        def create_timezone(self, tz: Any) -> Any:  # type: ignore[override]  # the library overrides it so itself
             """Return the zone of a component."""
             for part in tz.walk():
                 _tame(part)

@@ -116,6 +116,11 @@ def zoned(name: str, rule: str, offset: str = "+0200") -> str:
     )
 
 
+def events(calendar: str) -> list[Any]:
+    """Return the events of a calendar, as JSON."""
+    return list(invitations_of(calendar))
+
+
 @pytest.mark.parametrize(
     "rule",
     [
@@ -126,14 +131,14 @@ def zoned(name: str, rule: str, offset: str = "+0200") -> str:
 )
 def test_a_zone_that_turns_its_clock_without_end_holds_nothing_up(rule: str) -> None:
     began = time.process_time()
-    (event,) = invitations_of(zoned("Garden", f"RRULE:{rule}\n"))
+    (event,) = events(zoned("Garden", f"RRULE:{rule}\n"))
     assert event["start"] == "2026-03-01T10:00:00Z"
     assert time.process_time() - began < 3
 
 
 def test_a_zone_of_one_mail_moves_no_meeting_of_another_with_a_zone_of_that_name() -> None:
-    (first,) = invitations_of(zoned("Customized Time Zone", "", "+1000"))
-    (second,) = invitations_of(zoned("Customized Time Zone", "", "+0100"))
+    (first,) = events(zoned("Customized Time Zone", "", "+1000"))
+    (second,) = events(zoned("Customized Time Zone", "", "+0100"))
     assert (first["start"], second["start"]) == ("2026-03-01T02:00:00Z", "2026-03-01T11:00:00Z")
 
 
@@ -143,5 +148,5 @@ def test_a_real_zone_turns_its_clock_twice_a_year() -> None:
     winter = "BYMONTH=10;BYDAY=-1SU\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100"
     plain = "BYMONTH=10;BYDAY=-1SU\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0200"
     calendar = calendar.replace(plain, winter, 1).replace(plain, summer, 1)
-    assert invitations_of(calendar)[0]["start"] == "2026-03-01T11:00:00Z"
-    assert invitations_of(calendar.replace("20260301", "20260701"))[0]["start"] == "2026-07-01T10:00:00Z"
+    assert events(calendar)[0]["start"] == "2026-03-01T11:00:00Z"
+    assert events(calendar.replace("20260301", "20260701"))[0]["start"] == "2026-07-01T10:00:00Z"
