@@ -97,6 +97,8 @@ class Mail(RuleBasedStateMachine):
         try:
             self.check()
             self.home.check_another_arrival_order_gives_the_same_state()
+            if not self.spoiled():
+                self.home.check_reading_it_all_at_once_gives_the_same_state()
         finally:
             self.client.logout()
             self.home.close()
@@ -163,6 +165,9 @@ class Mail(RuleBasedStateMachine):
         else:
             self.save(place)
         return number
+
+    def spoiled(self) -> set[Place]:
+        return {place for place, held in self.at.items() if place[1].endswith(".eml") and BAD in dict(held).values()}
 
     def some(self, data: st.DataObject) -> tuple[Place, int]:
         place = data.draw(st.sampled_from([place for place, held in self.at.items() if held]))
@@ -289,7 +294,7 @@ class Mail(RuleBasedStateMachine):
         there = {place: held for place, held in self.at.items() if place[0] not in self.home.removed}
         seen = {(ITEMS[number], *place) for place, held in there.items() for _, number in held if number != BAD}
         # What a file held before it became unreadable is believed to be there still.
-        spoiled = {place for place, held in there.items() if place[1].endswith(".eml") and BAD in dict(held).values()}
+        spoiled = self.spoiled()
         found = self.home.sighted("mail")
         kept = {one for one in found if one[1:] in spoiled}
         assert found - kept == seen

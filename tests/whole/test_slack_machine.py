@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis.strategies as st
 import pytest
@@ -13,18 +13,21 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ctxsync.connectors.slack import SlackConnector
+from ctxsync.connectors.slack import message as parser
 from ctxsync.connectors.slack.api import Timing
 from ctxsync.connectors.slack_export import SlackExportConnector
 from ctxsync.engine.graph.trust import OTHERS, OWN
+from ctxsync.errors import BadItem
 from tests.connectors.slack.exporting import export
 from tests.connectors.slack.server import BOT_TOKEN, NOW, TEAM, Server, Workspace
-from tests.connectors.slack.world import TOKEN, TOO_LARGE
+from tests.connectors.slack.world import TOKEN
 from tests.whole.pipeline import BATCH, POINTS, Followed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from ctxsync.connectors.base import Connector, Options
+    from ctxsync.connectors.base import Connector, Item, Options
 
 ROOMS = {"C01": "general", "C02": "random"}
 OWNER = "U02"
@@ -72,6 +75,7 @@ class Slack(RuleBasedStateMachine):
         self.ever: dict[str, set[str]] = {}  # all texts that a message had anywhere
         self.sources: dict[str, set[str]] = {}  # where it may have been read
         self.own: set[str] = set()
+        self.unread: Held = {}  # what cannot be read, as it was when it could
         self.cut: set[str] = set()  # what was changed by hand in an export
         self.export_again()
 
@@ -215,19 +219,28 @@ class Slack(RuleBasedStateMachine):
     @precondition(lambda self: self.said() and "live" not in self.home.removed)
     @rule(data=st.data(), then=st.sampled_from(("mend", "edit", "delete")))
     def spoil_a_message(self, data: st.DataObject, then: str) -> None:
-        """What no event can hold keeps the version before it."""
+        """What the parser fails at keeps the version before it."""
         room, ts = self.some(data, self.said())
         self.check()
-        message = self.workspace.rooms[room].messages[ts]
-        message["reactions"] = [{"name": "tada", "users": ["U01"], "count": TOO_LARGE}]
+        read = parser.message_item
+
+        def fail(message: Mapping[str, object], **more: Any) -> Item | None:
+            if message["ts"] == ts:
+                raise BadItem("It cannot be read yet.")
+            return read(message, **more)
+
+        self.unread = {(room, ts): self.said()[room, ts]}
+        self.workspace.edit(room, ts, EDITED[1])
         self.bad = {"live"}
-        self.check()
-        del message["reactions"]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(parser, "message_item", fail)
+            self.check()
+        self.unread, self.bad = {}, set()
         if then == "edit":
             self.workspace.edit(room, ts, EDITED[0])
         elif then == "delete":
             self.workspace.delete(room, ts)
-        self.bad = set()
+        self.home.pull(retry=then == "mend")
         self.check()
 
     # The pipeline
@@ -266,7 +279,7 @@ class Slack(RuleBasedStateMachine):
     def check(self) -> None:
         self.home.settle()
         self.note()
-        shown = {"live": self.said(), "export": self.exported}
+        shown = {"live": self.said() | self.unread, "export": self.exported}
         shown = {source: held for source, held in shown.items() if source not in self.home.removed}
         seen = {(f"slack:{TEAM}/{room}/{ts}", source, room) for source, held in shown.items() for room, ts in held}
         assert self.home.sighted("slack") == seen
