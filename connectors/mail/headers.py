@@ -55,7 +55,8 @@ def field(message: Message, name: str) -> str:
 
 def fields(message: Message, name: str) -> str:
     """Return all fields of that name, joined by commas."""
-    return ",".join(map(str, message.get_all(name, [])))[:MAX_FIELD]
+    values = message.get_all(name)
+    return ",".join(map(str, values))[:MAX_FIELD] if values else ""
 
 
 def text_of(value: str) -> str:

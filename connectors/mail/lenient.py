@@ -52,10 +52,11 @@ def mended_header(plain: bytes) -> bytes:
             named = _NAMED.search(line)
             kept += [line[named.start() :]] if named else []
     # What follows the last field: its continuation, further fields of any name, then text that lacks its blank line.
-    rest = lines[last + 1 :] if last >= 0 else lines
-    while last >= 0 and rest and (rest[0][:1] in {b" ", b"\t"} or _FIELD.match(rest[0])):
-        kept.append(rest.pop(0))
-    text = b"".join(line + b"\n" for line in rest)
+    stop = last + 1
+    while 0 < stop < len(lines) and (lines[stop][:1] in {b" ", b"\t"} or _FIELD.match(lines[stop])):
+        stop += 1
+    kept += lines[last + 1 : stop]
+    text = b"".join(line + b"\n" for line in lines[stop:])
     return b"\n".join(kept) + b"\n\n" + text + body
 
 

@@ -66,9 +66,11 @@ def mail_item(raw: bytes, *, received: int = 0, now: int = 0, max_body: int = MA
 
 def _measured(raw: bytes, most: int) -> tuple[bytes, bool]:
     """Return the message with LF line ends, no longer than `most` bytes had it CRLF, and whether it was cut."""
-    plain = raw.translate(None, b"\r")  # much faster than a replacement, and the same where each CR has its LF
-    if len(raw) - len(plain) != raw.count(b"\r\n"):
-        plain = raw.replace(b"\r\n", b"\n")
+    plain = raw
+    if b"\r" in raw:
+        plain = raw.translate(None, b"\r")  # much faster than a replacement, and the same where each CR has its LF
+        if len(raw) - len(plain) != raw.count(b"\r\n"):
+            plain = raw.replace(b"\r\n", b"\n")
     if len(plain) * 2 <= most or len(plain) + plain.count(b"\n") <= most:
         return plain, False
     low, high = 0, min(len(plain), most)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate, compress, islice
+from operator import not_
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.mail.attribution import LONGEST, is_attribution, is_open, opens_reply, told_by_library
@@ -82,11 +83,8 @@ class _Lines:
             for number in range(first, last + 1):
                 self.quoted[number] = True
         # Lines of the author's own that may begin a signature or a patch; there are few.
-        self.signs = [
-            number
-            for number, (bare, quoted) in enumerate(zip(self.bare, self.quoted, strict=True))
-            if not quoted and bare[:2] in _SIGNS
-        ]
+        own = compress(enumerate(self.bare), map(not_, self.quoted))
+        self.signs = [number for number, bare in own if bare[:2] in _SIGNS]
         self.asked = 0  # times that the library was
         self.end = len(self.lines)  # where the author's own text may still be
         while self.end and not self.bare[self.end - 1]:

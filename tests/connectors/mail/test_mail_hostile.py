@@ -32,6 +32,13 @@ def test_an_address_field_made_to_be_slow_is_read_in_time_linear_in_its_length(f
     assert seconds(began) < SECONDS
 
 
+def test_a_header_of_very_many_fields_that_breaks_off_is_mended_in_time() -> None:
+    began = time.process_time()
+    item = mail_item(HEAD + b"X:\n" * 500_000 + b"no field\n\nwords\n")
+    assert seconds(began) < SECONDS
+    assert item.sections[0].text == "no field\nwords"
+
+
 def test_a_hundred_thousand_encoded_words_are_one_text() -> None:
     began = time.process_time()
     assert words_of("=?utf-8?q?x?= " * 70_000).strip() == "x" * 70_000
