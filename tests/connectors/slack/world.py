@@ -11,18 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 from ctxsync.connectors.base import Options, Stream
 from ctxsync.connectors.slack import SlackConnector
+from ctxsync.connectors.slack import message as parser
 from ctxsync.connectors.slack.api import Timing
+from ctxsync.errors import BadItem
 from tests.connectors.slack.server import Refusal, Server, Workspace, error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from ctxsync.connectors.base import Connector
+    from ctxsync.connectors.base import Connector, Item
 
 TOKEN = "env:CTXSYNC_TEST_SLACK_TOKEN"
 ROOM = "C01"
-TOO_LARGE = 2**70  # a number that no event can hold
+BAD = "what the parser fails at"
+
+_read = parser.message_item
+
+
+def _failing(message: Mapping[str, object], **more: Any) -> Item | None:
+    if message.get("text") == BAD:
+        raise BadItem("It cannot be read.")
+    return _read(message, **more)
 
 
 class _Channels(SlackConnector):
@@ -64,6 +74,7 @@ class SlackWorkspace:
         self.bad = ""
 
     def close(self) -> None:
+        parser.message_item = _read
         self.server.__exit__()
 
     def connector(self, **options: Any) -> Connector:
@@ -91,10 +102,12 @@ class SlackWorkspace:
             self.workspace.rooms[ROOM].messages[ts] |= {"client_msg_id": f"another-{ts}", "is_starred": True}
 
     def spoil(self) -> None:
-        self.bad = self.workspace.post(ROOM, reactions=[{"name": "tada", "users": ["U01"], "count": TOO_LARGE}])
+        """Say something that the parser fails at: nothing that Slack sends is too bad for it by itself."""
+        self.bad = self.workspace.post(ROOM, BAD)
+        parser.message_item = _failing
 
     def mend(self) -> None:
-        self.workspace.rooms[ROOM].messages[self.bad]["reactions"][0]["count"] = 1
+        self.workspace.edit(ROOM, self.bad, "words")
 
     def shock(self) -> None:
         self.workspace.post(
