@@ -11,6 +11,7 @@ import json
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.errors import (
@@ -23,7 +24,7 @@ from ctxsync.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ctxsync.config import Config
     from ctxsync.connectors.base import Batch, Connector, Json, Options, Stream
@@ -105,20 +106,27 @@ class SourceReport:
     problems: list[dict[str, Json]] = field(default_factory=list)
 
     def count(self, batch: Batch) -> None:
-        """Add a batch."""
-        from ctxsync.connectors.base import Moved, Observed, Quarantined, Unsighted
-
+        """Add what a batch looked at."""
         self.seen += batch.seen
         self.unchanged += batch.unchanged
         for kind, number in sorted(batch.skipped.items()):
             self.skipped[kind] = self.skipped.get(kind, 0) + number
-        observed = [change for change in batch.changes if isinstance(change, Observed)]
-        self.observed += len(observed)
-        self.sections += sum(len(change.item.sections) for change in observed)
-        kinds = list(map(type, batch.changes))
-        self.retracted += kinds.count(Unsighted)
-        self.moved += kinds.count(Moved)
-        self.quarantined += kinds.count(Quarantined)
+
+    def tell(self, events: Iterable[NewEvent], is_seen: Callable[[str], bool]) -> None:
+        """Add what events say; an item that `is_seen` elsewhere in the source has moved."""
+        for event in events:
+            match event.payload.type:
+                case "item.observed":
+                    self.observed += 1
+                    self.sections += len(vars(event.payload)["sections"])
+                case "item.moved":
+                    self.moved += 1
+                case "item.quarantined":
+                    self.quarantined += 1
+                case "item.unsighted" if is_seen(event.subject):
+                    self.moved += 1
+                case "item.unsighted":
+                    self.retracted += 1
 
     def pause(self, stream: str, error: CtxsyncError) -> None:
         """Note that a stream waits."""
@@ -260,10 +268,11 @@ def read_source(
                 held = _quarantined(store, connector.name)
                 events = list(to_events(connector.name, batch.changes, now, held.__contains__))
                 patch = {**dict.fromkeys(old), **batch.cursor}
+                report.count(batch)
                 if events or patch:
                     # The disk stores this batch while the next one is read.
-                    store.append(events, cursors={(connector.name, stream.name): patch}, behind=True)
-                report.count(batch)
+                    done = store.append(events, cursors={(connector.name, stream.name): patch}, behind=True)
+                    report.tell((events[number] for number in done.stored), partial(_is_seen, store, connector.name))
                 progress(Step("read", report.seen, None, connector.name))
             store.settle()
         except SourceError as error:
@@ -274,6 +283,7 @@ def read_source(
             _resume(store, connector.name, stream.name, now)
         finally:
             report.seconds = time.monotonic() - started
+    report.quarantined = len(_quarantined(store, connector.name))
 
 
 def _concerns_all(error: SourceError, seconds: float) -> bool:
@@ -287,10 +297,18 @@ def _quarantined(store: EventStore, source: str) -> set[str]:
     return {subject.removeprefix("place:") for subject, _, why in states if why}
 
 
+def _is_seen(store: EventStore, source: str, item: str) -> bool:
+    """Say whether a source sees an item at some place."""
+    places = store.states(source, "place:", subjects=item)
+    return any(value != "absent" for subject, _, value in places if subject == item)
+
+
 def preview_source(
     connector: Connector, cursor_of: Callable[[Stream], Mapping[str, Json]], *, progress: Callable[[Step], None]
 ) -> SourceReport:
-    """Report what a pass would do with a source, storing nothing."""
+    """Report what a pass would do with a source, storing nothing; what the log knows from elsewhere counts as new."""
+    from ctxsync.changes import to_events
+
     started = time.monotonic()
     report = SourceReport(connector.name)
     stream_name = WHOLE_SOURCE
@@ -299,6 +317,7 @@ def preview_source(
             stream_name = stream.name
             for batch, _ in _batches(connector, stream, cursor_of(stream)):
                 report.count(batch)
+                report.tell(to_events(connector.name, batch.changes, 0), lambda _: False)
                 progress(Step("read", report.seen, None, connector.name))
     except SourceError as error:
         report.pause(stream_name, error)

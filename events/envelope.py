@@ -74,9 +74,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What an append stored: the new positions in order, and how many events were repetitions."""
+    """What an append stored: the new positions in order, which of the events stand there, how many were repetitions."""
 
     positions: tuple[int, ...]
+    stored: tuple[int, ...]
     skipped: int
 
 

@@ -178,13 +178,13 @@ class EventStore:
                 raise ValueError(f"{event.payload.type} is written by an erasure only")
         db = self.db
         with translated(self.path), transaction(db, self._commit_behind if behind else commit):
-            positions, skipped = append_events(db, events, clock=self.clock, expected=expected)
+            positions, stored = append_events(db, events, clock=self.clock, expected=expected)
             self.checkpoint("append")
             at = positions[-1] if positions else head_of(db).position
             for source, stream in sorted(cursors):
                 cursor_table.patch(db, source, stream, cursors[source, stream], at)
             self.checkpoint("cursor")
-        return Appended(tuple(positions), skipped)
+        return Appended(tuple(positions), tuple(stored), len(events) - len(stored))
 
     def read(
         self, after: int = 0, *, upto: int | None = None, types: Collection[str] = (), limit: int | None = None

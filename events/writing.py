@@ -56,8 +56,8 @@ def head_of(db: apsw.Connection) -> Head:
 
 def append_events(
     db: apsw.Connection, events: Sequence[NewEvent], *, clock: Callable[[], int], expected: int | None
-) -> tuple[list[int], int]:
-    """Store the events that say something new; return their positions and the number of the others.
+) -> tuple[list[int], list[int]]:
+    """Store the events that say something new; return their positions, and which of `events` they are.
 
     Raises:
         PositionConflict: The log does not end at `expected`.
@@ -70,7 +70,7 @@ def append_events(
             remedy="Run the command again.",
         )
     if not events:
-        return [], 0
+        return [], []
     known = states.load(db, (event.subject for event in events))
     seen = {(subject, key) for (subject, _), state in known.items() for key in state.values if key.startswith(VERSION)}
     recorded_at = max(head.recorded_at, min(clock(), LATEST))
@@ -78,6 +78,7 @@ def append_events(
     salts = os.urandom(SALT_SIZE * len(events))
     rows: list[tuple[object, ...]] = []
     touched: dict[states.Pair, State] = {}
+    stored: list[int] = []
     position, prev_hash = head.position, head.hash
     for number, event in enumerate(events):
         payload, source, subject, occurred_at = event.payload, event.source, event.subject, event.occurred_at
@@ -96,6 +97,7 @@ def append_events(
             raise ValueError(f"occurred_at {occurred_at} of {subject} is no time in the years 1 to 9999, in ms")
         state.add(said, fingerprint)
         touched[subject, source] = state
+        stored.append(number)
         position += 1
         body = payload_json(payload)
         salt = salts[SALT_SIZE * number : SALT_SIZE * (number + 1)]
@@ -106,7 +108,7 @@ def append_events(
         prev_hash = hash_
     insert(db, rows)
     states.store(db, touched)
-    return list(range(head.position + 1, position + 1)), len(events) - len(rows)
+    return list(range(head.position + 1, position + 1)), stored
 
 
 def _repeats(payload: Payload, said: dict[str, str], values: dict[str, str]) -> bool:

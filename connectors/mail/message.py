@@ -83,6 +83,14 @@ def _measured(raw: bytes, most: int) -> tuple[bytes, bool]:
     return plain[:low], True
 
 
+# What an item of mail is made of besides its Message-ID and its body. Without these, whoever was sent a message could send it
+# back under its id, from another person and to others, and it would count as the one that stands among what was sent.
+_BOUND = (
+    *("from", "sender", "reply-to", "to", "cc", "date", "subject", "in-reply-to", "references"),
+    *("list-id", "list-post", "list-unsubscribe", "precedence", "auto-submitted"),
+)
+
+
 class _Reading:
     """One message on its way to an item; the flags gather what was irregular."""
 
@@ -98,8 +106,8 @@ class _Reading:
         subject = text_of(field(message, "subject"))
         own = next(iter(message_ids(field(message, "message-id"))), "")
         content = body_digest(message)
-        stated = [own] if own else [text_of(field(message, name)) for name in ("from", "date", "subject")]
-        item_id = f"mail:{digest(*stated, content)}"
+        stated = [text_of(fields(message, name)) for name in _BOUND]
+        item_id = f"mail:{digest(own, *stated, content)}"
         answered = next(iter(message_ids(field(message, "in-reply-to"))), "")
         references = message_ids(fields(message, "references"))
         root = next(iter(references), answered or own)

@@ -172,7 +172,7 @@ def test_a_lost_cursor_finds_the_same_items_and_writes_no_event(world: World, lo
             assert store.cursor(NAME, stream.name) == {}
     types, report = log.sync(world)
     assert types == []
-    assert report.observed == 7
+    assert (report.seen, report.observed) == (7, 0)
 
 
 def test_the_same_content_has_the_same_fingerprint_and_episodes_whenever_it_is_read(world: World) -> None:
@@ -224,7 +224,7 @@ def test_cursors_are_json_and_a_small_change_patches_little(world: World) -> Non
     cursors = json.loads(json.dumps(cursors))
     world.edit()
     patches = [dict(batch.cursor) for batch in batches(world, cursors)]
-    assert sum(map(len, patches)) <= 16
+    assert sum(map(len, patches)) <= 20
     assert len(json.dumps(patches)) < 3_000
 
 

@@ -152,3 +152,24 @@ def test_formats_that_are_never_ended_lose_no_words_of_a_long_page() -> None:
 
 def test_a_style_sheet_in_capitals_hides_as_any_other() -> None:
     assert plain_text("<STYLE>.x{display:none}</STYLE><p>seen<span class=x>hidden</span>").text == "seen"
+
+
+@pytest.mark.parametrize(
+    ("field", "forged"),
+    [
+        (b"From: Robin Vale <robin@example.com>", b"From: Ines Faro <ines@example.net>"),
+        (b"Subject: Beans", b"Subject: The beans are sold"),
+        (b"To: rosa@example.com", b"To: everybody@example.net"),
+        (b"Date: Tue, 3 Mar 2026 10:00:00 +0100", b"Date: Tue, 3 Mar 2020 10:00:00 +0100"),
+        (b"In-Reply-To: <zero@example.com>", b"In-Reply-To: <another@example.net>"),
+        (b"\n\n", b"\nPrecedence: bulk\n\n"),
+    ],
+)
+def test_a_message_that_is_sent_back_under_its_id_is_not_the_one_that_was_sent(field: bytes, forged: bytes) -> None:
+    sent = (
+        b"From: Robin Vale <robin@example.com>\nTo: rosa@example.com\nSubject: Beans\nIn-Reply-To: <zero@example.com>\n"
+        b"Date: Tue, 3 Mar 2026 10:00:00 +0100\nMessage-ID: <one@example.com>\n\nI keep the beans.\n"
+    )
+    assert field in sent
+    assert mail_item(sent).id == mail_item(b"Received: by a.example.com; x\n" + sent).id
+    assert mail_item(sent.replace(field, forged, 1)).id != mail_item(sent).id

@@ -159,11 +159,15 @@ def test_messages_without_a_message_id_are_told_by_what_they_say(desk: Desk) -> 
     assert [change[0] for change in desk.read()] == ["observed", "sighted"] * 2
 
 
-def test_an_edited_header_is_a_new_version_at_the_same_place(desk: Desk) -> None:
+def test_a_message_with_another_subject_or_sender_is_another_message_whatever_its_id(desk: Desk) -> None:
     desk.put("a.mbox", mbox(PLAIN[:3]))
     desk.read()
     desk.put("a.mbox", mbox([PLAIN[0], PLAIN[1].replace(b"Subject: Message 1", b"Subject: Edited"), PLAIN[2]]))
-    assert desk.read() == [("observed", "Edited", "a.mbox")]
+    assert desk.read() == [
+        ("observed", "Edited", "a.mbox"),
+        ("sighted", "Edited", "a.mbox"),
+        ("unsighted", "Message 1", "a.mbox", "deleted"),
+    ]
 
 
 def test_flags_that_mail_programs_write_into_an_mbox_are_no_content(desk: Desk) -> None:

@@ -97,6 +97,7 @@ class Mail:
         self.save()
 
     def edit(self) -> None:
+        """Mail never changes: another message takes the place of one."""
         self.slots[0] = self.slots[0].replace(b"Subject: ", b"Subject: edited ", 1)
         self.save()
 
