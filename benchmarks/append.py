@@ -31,10 +31,14 @@ TEXT = "Robin Vale and Nadia Rahn moved the orders service to Kafka; see [[Acme]
 TABLES = {
     "event": "(position INTEGER PRIMARY KEY AUTOINCREMENT, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14)",
     "state": "(subject, source, seq, value, PRIMARY KEY (subject, source)) WITHOUT ROWID",
+    "cursor": "(source, stream, key, value, position, PRIMARY KEY (source, stream, key)) WITHOUT ROWID",
+    "cursor_was": "(source, stream, key, value, position, until)",
 }
 NEW_ROWS = {
     "event": "SELECT * FROM event WHERE position > ?",
     "state": "SELECT * FROM state WHERE subject IN (SELECT subject FROM event WHERE position > ?)",
+    "cursor": "SELECT * FROM cursor WHERE position > ?",
+    "cursor_was": "SELECT * FROM cursor_was WHERE until > ?",
 }
 Rows = dict[str, list[Any]]
 
@@ -71,8 +75,9 @@ class Plain:
     def write(self, rows: Rows) -> None:
         with self._db:
             for table in self._tables:
-                marks = ", ".join("?" * len(rows[table][0]))
-                self._db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows[table])
+                if rows[table]:
+                    marks = ", ".join("?" * len(rows[table][0]))
+                    self._db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows[table])
 
 
 def timed(action: Callable[[], object]) -> float:

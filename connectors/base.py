@@ -118,7 +118,7 @@ class Section:
             "tags": list(self.tags),
             "code": [list(k) for k in self.code],
             "quoted": [list(k) for k in self.quoted],
-            "attributes": dict(self.attributes),
+            "attributes": self.attributes if isinstance(self.attributes, dict) else dict(self.attributes),
         }
 
 

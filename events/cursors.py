@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 SELECT_STREAM: Final = "SELECT key, value FROM cursor WHERE source = ? AND stream = ? ORDER BY key"
 SELECT_KEY: Final = "SELECT value, position FROM cursor WHERE source = ? AND stream = ? AND key = ?"
-KEEP_OLD: Final = """
-INSERT INTO cursor_was (source, stream, key, value, position, until)
-SELECT source, stream, key, value, position, ?4 FROM cursor
-WHERE source = ?1 AND stream = ?2 AND key = ?3 AND position < ?4
-"""
+KEEP_OLD: Final = "INSERT INTO cursor_was (source, stream, key, value, position, until) VALUES (?, ?, ?, ?, ?, ?)"
 REMOVE_KEY: Final = "DELETE FROM cursor WHERE source = ? AND stream = ? AND key = ?"
 SET_KEY: Final = """
 INSERT INTO cursor (source, stream, key, value, position) VALUES (?, ?, ?, ?, ?)
@@ -53,8 +49,8 @@ def patch(db: apsw.Connection, source: str, stream: str, changes: Mapping[str, J
         if new == (None if old is None else old[0]):
             continue
         changed = True
-        if old is not None:
-            db.execute(KEEP_OLD, (source, stream, key, position))
+        if old is not None and old[1] < position:
+            db.execute(KEEP_OLD, (source, stream, key, *old, position))
         if new is None:
             db.execute(REMOVE_KEY, (source, stream, key))
         else:

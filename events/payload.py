@@ -34,14 +34,11 @@ class Payload(Strict):
 
         For what is already known to be right, by the million.
         """
-        made = cls.__new__(cls)
-        for name, value in (
-            ("__dict__", fields),
-            ("__pydantic_fields_set__", set(fields)),
-            ("__pydantic_extra__", None),
-            ("__pydantic_private__", None),
-        ):
-            object.__setattr__(made, name, value)
+        made, put = cls.__new__(cls), object.__setattr__
+        put(made, "__dict__", fields)
+        put(made, "__pydantic_fields_set__", set(fields))
+        put(made, "__pydantic_extra__", None)
+        put(made, "__pydantic_private__", None)
         return made
 
     def state(self) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,6 +43,7 @@ ORDER BY position LIMIT ?
 SELECT_HASH: Final = "SELECT hash FROM event WHERE position = ?"
 SELECT_RECORDED_AT: Final = "SELECT recorded_at FROM event WHERE position = ?"
 
+ERASURE: Final = frozenset({"erasure.requested", "subject.erased"})
 NO_CURSORS: Final[Mapping[tuple[str, str], Mapping[str, Json]]] = MappingProxyType({})
 
 
@@ -151,6 +153,7 @@ class EventStore:
 
             self._worker = ThreadPoolExecutor(1, "commit")
         self._committing = self._worker.submit(commit, db)
+        time.sleep(0)  # the worker begins now, and not when this thread has used up its turn
 
     def append(
         self,
@@ -173,9 +176,8 @@ class EventStore:
             StoreFull: The disk is full; nothing was stored.
             ValueError: An event's time is out of range, or it is part of an erasure.
         """
-        for event in events:
-            if event.payload.type in {"erasure.requested", "subject.erased"}:
-                raise ValueError(f"{event.payload.type} is written by an erasure only")
+        for type_ in ERASURE.intersection([event.payload.type for event in events]):
+            raise ValueError(f"{type_} is written by an erasure only")
         db = self.db
         with translated(self.path), transaction(db, self._commit_behind if behind else commit):
             positions, stored = append_events(db, events, clock=self.clock, expected=expected)
