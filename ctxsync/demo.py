@@ -88,7 +88,7 @@ def run(home: Path | None, out: Out) -> int:
     line(out, ("Some answers take two sources: ", "bold"), "a mail tells one half, a Slack message the other.")
     joined = sum(_ask_together(app, out, question) for question in TOGETHER)
     line(out)
-    line(out, ("One person in four sources: ", "bold"), "known by address and by Slack account, never by name alone.")
+    line(out, ("One person in four sources: ", "bold"), "joined by address and Slack account, not by name.")
     _show_person(app, out)
 
     line(out)
