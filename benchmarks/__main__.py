@@ -22,6 +22,7 @@ NAMES: Final = (
     "unchanged",
     "git_history",
     "imap",
+    "arrival",
     "mailbox",
     "slack_export",
     "extraction",
