@@ -269,7 +269,8 @@ def _incomplete(name: str, missing: Mapping[str, str]) -> SourceError:
     return MissingScope(
         f"The token of {name} lacks {lacks}. Everything else is read.",
         needed=", ".join(missing),
-        remedy="Add the scopes to the app under OAuth & Permissions, reinstall it and store the new token.",
+        remedy="Add the scopes to the app under OAuth & Permissions, reinstall it and store the new token (for the "
+        f"keyring: `{secrets.storing(name, 'token')}`); then run `ctxsync sync {name}`.",
     )
 
 
