@@ -41,12 +41,22 @@ INSERT_LOG_ID: Final = "INSERT INTO meta VALUES ('log_id', ?)"
 
 
 def first_layout(db: apsw.Connection) -> None:
-    """Create everything, and name the log."""
-    db.execute(resources.files("ctxsync.schemas").joinpath("log.sql").read_text(encoding="utf-8"))
+    """Create everything as it is now, and name the log."""
+    db.execute(_sql("log.sql"))
     db.execute(INSERT_LOG_ID, (str(uuid4()),))
 
 
-MIGRATIONS: Final[tuple[Callable[[apsw.Connection], None], ...]] = (first_layout,)
+def one_row_a_subject(db: apsw.Connection) -> None:
+    """Bring a log whose state has a row a key to the layout of now; a new log has it already."""
+    if "key" in db.execute("SELECT json_group_array(name) FROM pragma_table_info('state')").get:
+        db.execute(_sql("log_2.sql"))
+
+
+def _sql(name: str) -> str:
+    return resources.files("ctxsync.schemas").joinpath(name).read_text(encoding="utf-8")
+
+
+MIGRATIONS: Final[tuple[Callable[[apsw.Connection], None], ...]] = (first_layout, one_row_a_subject)
 """Each takes the layout of the one before to its own. Once released, one is never changed, only followed."""
 
 

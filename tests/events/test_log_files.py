@@ -124,10 +124,45 @@ def test_an_older_layout_is_brought_up_to_date_once_and_recorded(filled: Path, w
         assert db.execute("SELECT count(*) FROM note").get == 0
         assert db.execute("SELECT number, name FROM migration ORDER BY number").fetchall() == [
             (1, "first_layout"),
-            (2, "add_note"),
+            (2, "one_row_a_subject"),
+            (3, "add_note"),
         ]
         db.close()
     assert ran == [1]
+
+
+FIRST_LAYOUT = """
+DELETE FROM migration WHERE number > 1;
+ALTER TABLE state RENAME TO now;
+CREATE TABLE state (
+    source TEXT NOT NULL, subject TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, position INTEGER NOT NULL,
+    PRIMARY KEY (source, subject, key)
+) STRICT, WITHOUT ROWID;
+INSERT INTO state SELECT source, subject, each.key, each.value, 1 FROM now, json_each(now.value) AS each;
+INSERT INTO state SELECT source, subject, 'seq', CAST(seq AS TEXT), 1 FROM now;
+DROP TABLE now;
+CREATE INDEX cursor_was_until ON cursor_was (until);
+CREATE TRIGGER event_insert BEFORE INSERT ON event BEGIN SELECT 1 FROM state WHERE key = 'seq'; END;
+CREATE TRIGGER event_inserted AFTER INSERT ON event BEGIN UPDATE state SET position = 1 WHERE key = 'seq'; END;
+CREATE TRIGGER event_erasure_requested AFTER INSERT ON event BEGIN SELECT 1; END;
+CREATE TRIGGER event_subject_erased AFTER INSERT ON event BEGIN SELECT 1; END;
+"""
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_a_log_of_the_first_layout_goes_on_as_it_is(path: Path, make: Make, write: bool) -> None:
+    with EventStore.open(path, write=True) as store:
+        store.append([make.observed("n1", "a"), make.sighted("n1"), make.observed("n2", "a"), make.observed("n1", "b")])
+        state = store.db.execute("SELECT * FROM state").fetchall()
+    raw = apsw.Connection(str(path))
+    raw.execute(FIRST_LAYOUT)
+    raw.close()
+    with EventStore.open(path, write=write) as store:
+        assert store.db.execute("SELECT * FROM state").fetchall() == state
+        assert store.verify().ok
+    with EventStore.open(path, write=True) as store:
+        assert store.append([make.observed("n1", "b"), make.observed("n1", "c")]).skipped == 1
+        assert store.verify().ok
 
 
 def test_a_migration_that_fails_leaves_the_layout_as_it_was(filled: Path) -> None:
