@@ -127,9 +127,9 @@ def null_content(db: apsw.Connection, positions: Iterable[int], versions: Versio
     db.execute(ALLOW, (canonical([position for position, _, _ in found]),))
     db.execute(NULL_CONTENT)
     db.execute(FORBID)
-    pairs = sorted({(source, subject) for _, source, subject in found})
-    db.executemany(REMOVE_STATE, [(subject, source) for source, subject in pairs])
-    touched = set(pairs)
-    subjects = canonical(sorted({subject for _, subject in pairs}))
-    left = [Record._make(row) for row in db.execute(SELECT_OF_SUBJECTS, (subjects,)) if (row[2], row[3]) in touched]
+    pairs = {(subject, source) for _, source, subject in found}
+    db.executemany(REMOVE_STATE, sorted(pairs))
+    subjects = canonical(sorted({subject for subject, _ in pairs}))
+    rows = map(Record._make, db.execute(SELECT_OF_SUBJECTS, (subjects,)))
+    left = [row for row in rows if (row.subject, row.source) in pairs]
     derive(db, left, versions)

@@ -176,8 +176,8 @@ class EventStore:
             StoreFull: The disk is full; nothing was stored.
             ValueError: An event's time is out of range, or it is part of an erasure.
         """
-        for type_ in ERASURE.intersection([event.payload.type for event in events]):
-            raise ValueError(f"{type_} is written by an erasure only")
+        if refused := ERASURE.intersection([event.payload.type for event in events]):
+            raise ValueError(f"{' and '.join(sorted(refused))}: written by an erasure only")
         db = self.db
         with translated(self.path), transaction(db, self._commit_behind if behind else commit):
             positions, stored = append_events(db, events, clock=self.clock, expected=expected)

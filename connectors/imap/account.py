@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from ctxsync.connectors.since import since
 from ctxsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
 
     from ctxsync.connectors.base import Json
 
@@ -102,11 +103,7 @@ def account(source: str, settings: Mapping[str, Json]) -> Account:
             f'The source {source} would send its password to {host} in the clear (`tls = "none"`).',
             remedy='Use tls = "tls" or "starttls"; for a certificate of your own, name it in `tls_ca`.',
         )
-    since = text("since")
-    try:
-        day = date.fromisoformat(since) if since else None
-    except ValueError:
-        raise ConfigError(f'`since` of the source {source} must be a date as "2024-01-31".', remedy=remedy) from None
+    first = since(source, text("since"))
     return Account(
         source,
         host,
@@ -118,7 +115,7 @@ def account(source: str, settings: Mapping[str, Json]) -> Account:
         text("oauth_token"),
         texts("folders"),
         texts("exclude"),
-        day,
+        first.date() if first else None,
         number("max_body", 0) or MAX_BODY,
     )
 

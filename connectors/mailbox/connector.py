@@ -6,12 +6,12 @@ Takeout: a message that is moved from one to another is the same item, seen else
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.connectors.base import Batch, Options, Stream, digest
 from ctxsync.connectors.globs import globs
+from ctxsync.connectors.since import since
 from ctxsync.errors import ConfigError, Unavailable
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class MailboxConnector:
         self.degraded = ""
         self._include = globs(name, settings, "include")
         self._exclude = globs(name, settings, "exclude")
-        self._since = _since(name, settings.get("since"))
+        first = since(name, settings.get("since"))
+        self._since = int(first.timestamp() * 1000) if first else 0
         self._max_body = _max_body(name, settings.get("max_body"))
         self._batch = batch
         told: list[Json] = [settings.get(key) for key in ("include", "exclude", "since", "max_body")]
@@ -103,21 +104,6 @@ class MailboxConnector:
 
     def _report(self, reason: str) -> None:
         self.degraded = reason
-
-
-def _since(name: str, value: Json) -> int:
-    """Return the setting `since` as milliseconds UTC; 0 when it is not set."""
-    if value is None or value == "":
-        return 0
-    try:
-        day = datetime.fromisoformat(str(value)) if isinstance(value, str) else None
-    except ValueError:
-        day = None
-    if day is None:
-        raise ConfigError(
-            f"`since` of the source {name} must be a date such as 2024-01-31.", remedy="Correct it in config.toml."
-        )
-    return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _max_body(name: str, value: Json) -> int:

@@ -7,9 +7,8 @@ microseconds, from which exactly the same text comes back.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
-from ctxsync.errors import ConfigError
+from ctxsync.connectors.since import since as moment
 
 _FORM = re.compile(r"(0|[1-9][0-9]{0,11})\.([0-9]{6})")
 SECOND = 1_000_000
@@ -30,17 +29,6 @@ def stamp(at: int) -> str:
 
 
 def since(name: str, value: object) -> int:
-    """Return the setting `since` (`2024-01-31`, a day or a time in ISO 8601) as microseconds, 0 when it is not set.
-
-    Raises:
-        ConfigError: It is no date.
-    """
-    if value in (None, ""):
-        return 0
-    try:
-        day = datetime.fromisoformat(str(value))
-    except ValueError:
-        raise ConfigError(
-            f'"since" of the source {name} is no date.', remedy='Write it like since = "2024-01-31" in config.toml.'
-        ) from None
-    return max(0, int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp()) * SECOND)
+    """Return the setting `since` as microseconds, 0 when it is not set; raises `ConfigError` when it is no date."""
+    first = moment(name, value)
+    return max(0, int(first.timestamp()) * SECOND) if first else 0

@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,10 +14,11 @@ import pytest
 from ctxsync.app import App
 from ctxsync.config import load_config
 from ctxsync.home import Home
+from ctxsync.watch import Watch
 from tests.whole.support import PlainModels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -111,3 +113,18 @@ class Lines:
                         return line
                 if not self._changed.wait(seconds):
                     pytest.fail(f"not said in {seconds} s; said: {self._lines}")
+
+
+@contextmanager
+def watching(app: App, lines: Lines) -> Iterator[Watch]:
+    """Run a watch in a thread from when it is ready until it is stopped."""
+    watch = Watch(app, lines, debounce=0.05, signals=False)
+    thread = threading.Thread(target=watch.run)
+    thread.start()
+    try:
+        lines.wait(lambda line: line == "ready")
+        yield watch
+    finally:
+        watch.stop()
+        thread.join(60)
+    assert not thread.is_alive()

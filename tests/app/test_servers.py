@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ctxsync.errors import AuthError, RateLimited, Unavailable
 from ctxsync.sync import SyncRequest
-from ctxsync.watch import Watch
+from tests.app.desk import watching
 from tests.connectors.slack.server import ALL_SCOPES, APP_TOKEN, BOT_TOKEN, Server, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.app.desk import Desk, Lines
     from tests.app.servers import MailServer
 
@@ -29,20 +25,6 @@ def office(desk: Desk, server: MailServer) -> Desk:
     config = desk.home.config_path
     config.write_text(f"[[sources]]\n{MAIL}\n" + config.read_text())
     return desk
-
-
-@contextmanager
-def watching(office: Desk, lines: Lines) -> Iterator[Watch]:
-    watch = Watch(office.app(), lines, debounce=0.05, signals=False)
-    thread = threading.Thread(target=watch.run)
-    thread.start()
-    try:
-        lines.wait(lambda line: line == "ready")
-        yield watch
-    finally:
-        watch.stop()
-        thread.join(60)
-    assert not thread.is_alive()
 
 
 def test_mail_answers_beside_notes(office: Desk) -> None:
@@ -113,7 +95,7 @@ def test_a_server_cannot_ask_for_a_year(office: Desk, server: MailServer) -> Non
 
 
 def test_new_mail_is_read_when_the_server_says_so(office: Desk, server: MailServer, lines: Lines) -> None:
-    with watching(office, lines):
+    with watching(office.app(), lines):
         server.letters["mail:2"] = "Ines Falk works at Brightwater since 2025."
         server.wake()
         lines.wait(lambda line: line.startswith("work: 1 observed"))
@@ -124,7 +106,7 @@ def test_new_mail_is_read_when_the_server_says_so(office: Desk, server: MailServ
 def test_a_watch_goes_on_by_itself_when_the_pause_is_over(office: Desk, server: MailServer, lines: Lines) -> None:
     answers = [RateLimited("Wait.", retry_after=0.5), None]
     server.refuses = lambda _: answers.pop(0) if answers else None
-    with watching(office, lines):
+    with watching(office.app(), lines):
         lines.wait(lambda line: line.startswith("work: 1 observed"), 20)
 
 
@@ -132,7 +114,7 @@ def test_a_server_that_cannot_be_watched_is_told_once_and_not_tried_after_each_s
     office: Desk, server: MailServer, lines: Lines
 ) -> None:
     server.unwatchable = Unavailable("Nobody answers.")
-    with watching(office, lines):
+    with watching(office.app(), lines):
         for number in range(2):
             office.note(f"Note {number}", "Ines Falk works at Brightwater since 2025.")
             lines.wait(lambda line: line.startswith(("graph: ", "vault: ")))

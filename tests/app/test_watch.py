@@ -14,6 +14,7 @@ from ctxsync.config import parse
 from ctxsync.errors import ConfigError
 from ctxsync.home import write_private
 from ctxsync.watch import Watch
+from tests.app.desk import watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,16 +24,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def watch(desk: Desk, lines: Lines) -> Iterator[Watch]:
-    watch = Watch(desk.app(), lines, debounce=0.05, signals=False)
-    thread = threading.Thread(target=watch.run)
-    thread.start()
-    try:
-        lines.wait(lambda line: line == "ready")
+    with watching(desk.app(), lines) as watch:
         yield watch
-    finally:
-        watch.stop()
-        thread.join(60)
-    assert not thread.is_alive()
     lines.wait(lambda line: line == "stopped")
 
 

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import keyring
-import keyring.backend
 import pytest
 
 from ctxsync import passes
 from ctxsync.errors import AuthError, Unavailable
 from tests.app.servers import MailServer
+from tests.connectors.drawer import Drawer, opened
 from tests.connectors.imap.scripted import Box, scripted
 
 if TYPE_CHECKING:
@@ -145,32 +144,10 @@ def test_mail_that_is_read_leaves_no_trace_of_the_password_either(
     assert everything.is_clean()
 
 
-class Drawer(keyring.backend.KeyringBackend):
-    """A keyring in memory."""
-
-    priority = 1
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.held: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.held.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.held[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.held[service, username]
-
-
 @pytest.fixture
 def drawer() -> Iterator[Drawer]:
-    before = keyring.get_keyring()
-    drawer = Drawer()
-    keyring.set_keyring(drawer)
-    yield drawer
-    keyring.set_keyring(before)
+    with opened() as drawer:
+        yield drawer
 
 
 def test_a_password_that_is_asked_for_goes_to_the_keyring_and_nowhere_else(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import keyring
-import keyring.backend
 import keyring.backends.fail
 import keyring.errors
 import pytest
 
 from ctxsync.connectors import secrets
 from ctxsync.errors import AuthError
+from tests.connectors.drawer import Drawer, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,37 +22,10 @@ if TYPE_CHECKING:
 SECRET = 'tr0ub4dor "ö\\& 3'
 
 
-class Drawer(keyring.backend.KeyringBackend):
-    """A keyring in memory."""
-
-    priority = 1
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.held: dict[tuple[str, str], str] = {}
-        self.raises: Exception | None = None
-
-    def get_password(self, service: str, username: str) -> str | None:
-        if self.raises:
-            raise self.raises
-        return self.held.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        if self.raises:
-            raise self.raises
-        self.held[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.held[service, username]
-
-
 @pytest.fixture
 def drawer() -> Iterator[Drawer]:
-    before = keyring.get_keyring()
-    drawer = Drawer()
-    keyring.set_keyring(drawer)
-    yield drawer
-    keyring.set_keyring(before)
+    with opened() as drawer:
+        yield drawer
 
 
 def resolve(spec: str) -> str:
