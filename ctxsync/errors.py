@@ -21,6 +21,12 @@ CtxsyncError
 │   ├── SuspiciousDeletion more vanished in one pass than the breaker lets through
 │   └── BadItem            one item that cannot be read; quarantined
 └── ExtractionError        one episode that a tier could not extract
+    └── ProviderError      a model's server gave no answer that can be used
+        ├── DoorClosed     nothing was sent: the settings do not let this text leave the machine
+        ├── ProviderLimited its rate limit, or our own budget; carries retry_after in seconds
+        ├── ProviderDown   unreachable, too slow, failing, or left alone for a while because it failed
+        ├── ProviderRefused the key, the model or the request is refused
+        └── BadReply       an answer that is not what was asked for: HTML, half a JSON, nothing
 
 An error's text is one or two sentences for a person. `remedy` names the next command to run. `exit_code` is what the
 command line exits with (DESIGN: 1 failed, 2 usage, 3 paused or quarantined).
@@ -152,3 +158,36 @@ class BadItem(SourceError):
 
 class ExtractionError(CtxsyncError):
     """One tier could not extract one episode."""
+
+
+class ProviderError(ExtractionError):
+    """A model's server gave no answer that can be used."""
+
+
+class DoorClosed(ProviderError):
+    """Nothing was sent: the settings do not let this text leave the machine."""
+
+
+class ProviderLimited(ProviderError):
+    """The provider asks to wait, or our own budget for it is used up.
+
+    Args:
+        message: What happened.
+        retry_after: Seconds to wait before the next call.
+    """
+
+    def __init__(self, message: str, *, retry_after: float, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.retry_after = retry_after
+
+
+class ProviderDown(ProviderError):
+    """The provider cannot be reached, does not answer in time, fails, or failed so often that it is left alone."""
+
+
+class ProviderRefused(ProviderError):
+    """The provider refuses the key, the model or the request."""
+
+
+class BadReply(ProviderError):
+    """The provider's answer is not JSON, is cut off, is empty, or is too long."""

@@ -1,7 +1,8 @@
 """Where everything of one person lives on disk; knows paths and permissions, and nothing of what the files hold.
 
 A home holds `config.toml`, `events.db` (the log), `graph.db` (the projection), `cache.db` (vectors), `writer.lock`,
-`runs.json` (when each source and job last ran) and `spool/` (hints of git hooks). It is 0700 and its files are 0600.
+`runs.json` (when each source and job last ran), `egress.db` (what was sent to a cloud model) and `spool/` (hints of git
+hooks). It is 0700 and its files are 0600.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ class Home:
         return self.path / "cache.db"
 
     @property
+    def egress_path(self) -> Path:
+        """What was sent to cloud models; there is none before the first such call."""
+        return self.path / "egress.db"
+
+    @property
     def lock_path(self) -> Path:
         """The lock that one writer holds."""
         return self.path / "writer.lock"
@@ -89,7 +95,7 @@ class Home:
         """Return those of our files that exist, the databases' side files included, in order of name."""
         databases = [
             path.with_name(path.name + side)
-            for path in (self.events_path, self.graph_path, self.cache_path)
+            for path in (self.events_path, self.graph_path, self.cache_path, self.egress_path)
             for side in ("", "-wal", "-shm")
         ]
         holder = self.lock_path.with_name(f"{self.lock_path.name}.holder")
