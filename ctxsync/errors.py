@@ -2,6 +2,7 @@
 
 CtxsyncError
 ├── ConfigError            config.toml cannot be used: names the key and the nearest valid one
+├── ModelError             a model's files on this machine: missing, damaged, refused, or not to be had
 ├── UsageError             the command line asks for something that does not exist (exit 2)
 ├── StoreError             events.db
 │   ├── StoreMissing       no log at this home yet
@@ -56,6 +57,10 @@ class CtxsyncError(Exception):
 
 class ConfigError(CtxsyncError):
     """`config.toml` cannot be used."""
+
+
+class ModelError(CtxsyncError):
+    """A model cannot be added, fetched or opened."""
 
 
 class UsageError(CtxsyncError):
