@@ -16,6 +16,17 @@ from ctxsync.errors import ConfigError
 from ctxsync.forms import NAME_PATTERN, RESERVED_NAMES, ill_formed, is_cron, line_of, name_rule
 from ctxsync.home import expanded
 from ctxsync.source_settings import TYPES, SourceConfig
+from ctxsync.tier_settings import (
+    MODES,
+    CapsConfig,
+    CerebrasConfig,
+    DeepInfraConfig,
+    ExtractionConfig,
+    GateConfig,
+    LocalLlmConfig,
+    OpenRouterConfig,
+    ProviderConfig,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -24,6 +35,8 @@ if TYPE_CHECKING:
 
 SOURCE_TYPES = tuple(TYPES)
 _SECRET_KEYS = re.compile(r"(^|_)(password|passwd|secret|token|api_key|apikey|credentials?)$", re.IGNORECASE)
+PROVIDERS = ("ollama", "local", "cerebras", "deepinfra", "openrouter")
+"""The providers that have a table of their own."""
 SECRET_FORMS = ("keyring:", "env:", "command:")
 _URL_WITH_PASSWORD = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 
@@ -47,16 +60,6 @@ class IdentityConfig:
         """My identity keys, as `kind:value`."""
         mails = (f"email:{address.strip().lower()}" for address in self.emails)
         return (*mails, *(f"slack:{account}" for account in self.slack))
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractionConfig:
-    """`mode`: which tiers may run. This version has the local ones."""
-
-    mode: str = field(
-        default="local-only",
-        metadata={"choices": ("local-only",), "later": ("cloud-fallback", "cloud-quality")},
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,13 @@ class Config:
     identity: IdentityConfig = field(default_factory=IdentityConfig)
     sources: tuple[SourceConfig, ...] = ()
     extraction: ExtractionConfig = field(default_factory=ExtractionConfig)
+    gate: GateConfig = field(default_factory=GateConfig)
+    local_llm: LocalLlmConfig = field(default_factory=LocalLlmConfig)
+    cerebras: CerebrasConfig = field(default_factory=CerebrasConfig)
+    deepinfra: DeepInfraConfig = field(default_factory=DeepInfraConfig)
+    openrouter: OpenRouterConfig = field(default_factory=OpenRouterConfig)
+    providers: tuple[ProviderConfig, ...] = ()
+    caps: CapsConfig = field(default_factory=CapsConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     sync: SyncConfig = field(default_factory=SyncConfig)
     schema: SchemaConfig = field(default_factory=SchemaConfig)
@@ -117,16 +127,33 @@ class Config:
         """Return the source of that name, if it is configured."""
         return next((source for source in self.sources if source.name == name), None)
 
+    @property
+    def mode(self) -> str:
+        """The mode in force: `privacy.allow_cloud = false` makes every other one `local-only`."""
+        return self.extraction.mode if self.privacy.allow_cloud else MODES[0]
+
+    def cloud_allowed(self, source: str) -> bool:
+        """Say whether texts of a source may leave this machine; those of `ctxsync log` follow `[privacy]` alone."""
+        found = self.source(source)
+        return self.privacy.allow_cloud and (found.allow_cloud if found else source in RESERVED_NAMES)
+
 
 _TABLES: dict[str, type] = {
     "identity": IdentityConfig,
     "extraction": ExtractionConfig,
+    "gate": GateConfig,
+    "local_llm": LocalLlmConfig,
+    "cerebras": CerebrasConfig,
+    "deepinfra": DeepInfraConfig,
+    "openrouter": OpenRouterConfig,
+    "caps": CapsConfig,
     "privacy": PrivacyConfig,
     "sync": SyncConfig,
     "schema": SchemaConfig,
     "jobs": JobsConfig,
     "retention": RetentionConfig,
 }
+_LISTS = ("sources", "providers")
 
 
 def load_config(home: Home) -> Config:
@@ -168,10 +195,14 @@ def parse(text: str, origin: str = "config.toml") -> Config:
     reading = _Reading(text, origin)
     reading.refuse_secrets(data)
     for key in data:
-        if key not in _TABLES and key != "sources":
-            reading.refuse(f'there is no table or key "{key}"', (key,), valid=(*_TABLES, "sources"), wrong=key)
+        if key not in _TABLES and key not in _LISTS:
+            reading.refuse(f'there is no table or key "{key}"', (key,), valid=(*_TABLES, *_LISTS), wrong=key)
     tables = {name: reading.table(cls, data.get(name, {}), (name,)) for name, cls in _TABLES.items()}
-    return Config(sources=reading.sources(data.get("sources", [])), **tables)
+    return Config(
+        sources=reading.sources(data.get("sources", [])),
+        providers=reading.providers(data.get("providers", [])),
+        **tables,
+    )
 
 
 def one_source(table: Mapping[str, Any]) -> SourceConfig:
@@ -210,7 +241,7 @@ class _Reading:
     def refuse_secrets(self, value: Any, path: tuple[str | int, ...] = ()) -> None:
         if isinstance(value, dict):
             for key, child in value.items():
-                if _SECRET_KEYS.search(key) and not (isinstance(child, str) and child.startswith(SECRET_FORMS)):
+                if _SECRET_KEYS.search(key) and not _is_spec(child):
                     self.refuse(
                         f'"{key}" holds a secret in the clear; write keyring:, env:NAME or command:… instead',
                         (*path, key),
@@ -277,9 +308,24 @@ class _Reading:
             return place
         return float(value) if kind == "float" else value
 
-    def sources(self, data: Any) -> tuple[SourceConfig, ...]:
+    def _entries(self, data: Any, name: str) -> list[dict[str, Any]]:
         if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
-            self.refuse("sources are tables, each under a [[sources]] line", ("sources",))
+            self.refuse(f"{name} are tables, each under a [[{name}]] line", (name,))
+        found: list[dict[str, Any]] = data
+        return found
+
+    def providers(self, data: Any) -> tuple[ProviderConfig, ...]:
+        found: list[ProviderConfig] = []
+        for index, entry in enumerate(self._entries(data, "providers")):
+            label = f'[[providers]] "{entry["name"]}"' if isinstance(entry.get("name"), str) else "[[providers]]"
+            provider: ProviderConfig = self.table(ProviderConfig, entry, ("providers", index), label)
+            if provider.name in (*PROVIDERS, *(other.name for other in found)):
+                self.refuse(f'two providers are named "{provider.name}"', ("providers", index, "name"))
+            found.append(provider)
+        return tuple(found)
+
+    def sources(self, data: Any) -> tuple[SourceConfig, ...]:
+        self._entries(data, "sources")
         found: list[SourceConfig] = []
         for index, entry in enumerate(data):
             path = ("sources", index)
@@ -300,9 +346,19 @@ class _Reading:
         return tuple(found)
 
 
+def _is_spec(value: Any) -> bool:
+    return isinstance(value, str) and (not value or value.startswith(SECRET_FORMS))
+
+
 def _storing(table: Mapping[str, Any], key: str, path: tuple[str | int, ...]) -> str:
     """Return how to store the secret of a table that has it in the clear."""
     name = table.get("name")
+    if path[:1] == ("providers",) or (path and path[0] in PROVIDERS):
+        whose = name if path[0] == "providers" else path[0]
+        return (
+            f'Write {key} = "keyring:" there and run `keyring set ctxsync {whose}/{key}`, which asks for it, or use '
+            "env:NAME. Change the secret if others could read the file."
+        )
     if path[:1] != ("sources",) or not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
         return "Take it out of the file."
     return (

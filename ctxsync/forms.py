@@ -27,7 +27,7 @@ def ill_formed(form: str, value: Any) -> str:
         return 'the name of a server, as "imap.example.com"'
     if form == "text" and not value.strip():
         return "a text that is not empty"
-    if form == "url":
+    if form == "url" or (form == "url?" and value):
         try:
             parts = urlsplit(value)
             host = parts.hostname

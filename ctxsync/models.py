@@ -45,7 +45,7 @@ class LocalModels:
             from ctxsync.engine.schema import universal
 
             identity = Identity(names=self._config.identity.names, keys=self._config.identity.keys)
-            self._chain = build_chain(universal(), identity)
+            self._chain = build_chain(universal(), identity, gates=self._config.gate.gate())
         return self._chain
 
     def embedder(self) -> Embedder | None:

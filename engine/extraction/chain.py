@@ -43,14 +43,21 @@ class Chain:
         schema: What the tiers extract into.
         identity: Who "I" is.
         tiers: Above tier 0, lowest first. They load their models when first used.
+        gates: When a result asks for a higher tier, which a later pass may ask.
     """
 
-    def __init__(self, schema: Schema, identity: Identity, tiers: Sequence[Tier]) -> None:
+    def __init__(
+        self, schema: Schema, identity: Identity, tiers: Sequence[Tier], *, gates: gate.Gate = gate.STARTING
+    ) -> None:
         self.schema = schema
+        self.gate = gates
         self._structural = Structural(schema)
         self._tiers = tuple(tiers)
         self.model = "+".join(tier.model for tier in (self._structural, *self._tiers))
-        self.run = digest(CODE_VERSION, self.model, schema.digest, list(identity.names), list(identity.keys))[:16]
+        decided: list[Json] = [CODE_VERSION, self.model, schema.digest, list(identity.names), list(identity.keys)]
+        if gates != gate.STARTING:  # what the gate decides is part of the result
+            decided.append(repr(gates))
+        self.run = digest(*decided)[:16]
 
     def extract(self, episodes: Sequence[Episode]) -> Iterator[tuple[Extraction, list[ExtractionFailure]]]:
         """Yield, for each episode in order, what the chain made of it and which tiers failed."""
@@ -71,7 +78,7 @@ class Chain:
         for episode, result, failed in zip(episodes, results, failures, strict=True):
             result.ms = round(each, 2)
             if result.tier > 0:
-                result.gate += gate.doubts(result, episode, self.schema.entity_types)
+                result.gate += self.gate.decide(result, episode, self.schema.entity_types)
             yield result, failed
 
 
@@ -106,17 +113,24 @@ def merged(lower: Extraction, upper: Extraction) -> Extraction:
     )
 
 
-def build_chain(schema: Schema, identity: Identity, *, load: Callable[[], object] | None = None) -> Chain:
+def build_chain(
+    schema: Schema,
+    identity: Identity,
+    *,
+    load: Callable[[], object] | None = None,
+    gates: gate.Gate = gate.STARTING,
+) -> Chain:
     """Return the chain of `local-only`: structural, then built-in. No model is loaded before the first text.
 
     Args:
         schema: What to extract into.
         identity: Who "I" is.
         load: Returns the spaCy pipeline; the installed English one when None.
+        gates: When a result asks for a higher tier.
     """
     from ctxsync.engine.extraction.builtin import Builtin
 
-    return Chain(schema, identity, [Builtin(schema, identity, load=load)])
+    return Chain(schema, identity, [Builtin(schema, identity, load=load)], gates=gates)
 
 
 def extract_text(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction.words import word_set
@@ -10,14 +12,105 @@ from ctxsync.engine.extraction.words import word_set
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from ctxsync.engine.extraction.base import Episode, Extraction
+    from ctxsync.engine.extraction.base import Entity, Episode, Extraction
 
-# SPEC "Tiers": the escalation gate after tier 1.
+# SPEC "Tiers": the escalation gate after tier 1. Starting values; `[gate]` has others.
 ENTITIES_PER_TEN_WORDS = 1.5
 MEAN_CONFIDENCE = 0.4
 VALID_TYPES = 0.6
 MANY_WORDS, FEW_ENTITIES = 25, 5
-_MARKERS = re.compile(r"@|\bv\d|::|\b(?:outage|incident|rollback|root cause|regression|postmortem)\b", re.IGNORECASE)
+MARKERS = ("@", "v2", "::", "outage", "incident", "rollback", "root cause", "regression", "postmortem")
+
+ASKS, KEEPS = "escalate:", "keep:"
+"""How a decision of the gate begins, in the event of the tier that it judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """When a result asks for a higher tier.
+
+    Args:
+        entities_per_ten_words: Fewer than so many entities in ten words ask.
+        mean_confidence: A mean confidence of the entities below this asks, 0 to 1.
+        valid_types: A smaller share of entities with a type of the schema asks, 0 to 1.
+        many_words: In a text of more words than this ...
+        few_entities: ... fewer different entities than this ask.
+        markers: What makes a text hard: found as a word where it is one, anywhere where it is none; a digit stands for
+            any number, so that `v2` is every version.
+    """
+
+    entities_per_ten_words: float = ENTITIES_PER_TEN_WORDS
+    mean_confidence: float = MEAN_CONFIDENCE
+    valid_types: float = VALID_TYPES
+    many_words: int = MANY_WORDS
+    few_entities: int = FEW_ENTITIES
+    markers: tuple[str, ...] = MARKERS
+
+    def decide(self, extraction: Extraction, episode: Episode, types: Collection[str]) -> list[str]:
+        """Return why tier 1's result asks for a higher tier, or why it will do.
+
+        Returns:
+            `escalate:REASON FIGURES` for each reason, else one `keep:FIGURES`. The figures are those compared.
+        """
+        words = len(episode.text.split())
+        entities = [entity for entity in extraction.entities if entity.tier > 0]
+        density = len(entities) * 10 / words if words else 0.0
+        distinct = len({entity.name.casefold() for entity in entities})
+        reasons = []
+        if words and density < self.entities_per_ten_words:
+            reasons.append(f"few-entities {density:.2g}<{self.entities_per_ten_words:g}")
+        reasons += self._weak(entities, types)
+        if words > self.many_words and distinct < self.few_entities:
+            reasons.append(f"long-text {words}>{self.many_words} words, {distinct}<{self.few_entities} entities")
+        if found := _marker(self.markers).search(episode.text):
+            reasons.append(f"complex {' '.join(found[0].split())}")
+        if reasons:
+            return [f"{ASKS}{reason}" for reason in reasons]
+        mean = _mean(entities)
+        return [f"{KEEPS}density {density:.2g}>={self.entities_per_ten_words:g}, confidence {mean:.2f}"]
+
+    def decide_again(self, extraction: Extraction, types: Collection[str]) -> list[str]:
+        """Return as `decide` whether the result of a higher tier will do: how dense a text is says nothing of that one."""
+        entities = [entity for entity in extraction.entities if entity.tier == extraction.tier]
+        reasons = self._weak(entities, types)
+        if reasons:
+            return [f"{ASKS}{reason}" for reason in reasons]
+        return [f"{KEEPS}{len(entities)} entities, confidence {_mean(entities):.2f}"]
+
+    def _weak(self, entities: Sequence[Entity], types: Collection[str]) -> list[str]:
+        if not entities:
+            return []
+        reasons = []
+        mean = _mean(entities)
+        if mean < self.mean_confidence:
+            reasons.append(f"low-confidence {mean:.2f}<{self.mean_confidence:g}")
+        valid = sum(entity.type in types for entity in entities) / len(entities)
+        if valid < self.valid_types:
+            reasons.append(f"types {valid:.2f}<{self.valid_types:g}")
+        return reasons
+
+
+STARTING = Gate()
+
+
+def asks(gate: Sequence[str]) -> bool:
+    """Say whether the decision in an event asks for a higher tier than the event's: its last words count."""
+    decisions = [entry for entry in gate if entry.startswith((ASKS, KEEPS))]
+    return bool(decisions) and decisions[-1].startswith(ASKS)
+
+
+def _mean(entities: Sequence[Entity]) -> float:
+    return sum(entity.confidence for entity in entities) / len(entities) if entities else 0.0
+
+
+@lru_cache(maxsize=16)
+def _marker(markers: tuple[str, ...]) -> re.Pattern[str]:
+    parts = []
+    for marker in filter(None, (marker.strip() for marker in markers)):
+        pattern = re.sub(r"\d+", lambda _: r"\d+", r"\s+".join(map(re.escape, marker.split())))
+        parts.append(rf"\b{pattern}\b" if re.fullmatch(r"[\w ]+", marker) else pattern)
+    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+
 
 _WORD = re.compile(r"[^\W\d_]+")
 # The commonest function words tell a language from a few lines (Cavnar and Trenkle 1994 show how far less will do).
@@ -82,21 +175,3 @@ def is_english(text: str) -> bool:
     english = sum(word in _ENGLISH for word in words)
     others = sum(word in _OTHERS and word not in _ENGLISH for word in words)
     return english >= others or others < 0.12 * len(words)
-
-
-def doubts(extraction: Extraction, episode: Episode, types: Collection[str]) -> list[str]:
-    """Return SPEC's reasons to ask a higher tier, `escalate:…` each; empty when tier 1's result will do."""
-    words = len(episode.text.split())
-    entities = [entity for entity in extraction.entities if entity.tier > 0]
-    reasons = []
-    if words and len(entities) * 10 < ENTITIES_PER_TEN_WORDS * words:
-        reasons.append("few-entities")
-    if entities and sum(entity.confidence for entity in entities) / len(entities) < MEAN_CONFIDENCE:
-        reasons.append("low-confidence")
-    if entities and sum(entity.type in types for entity in entities) < VALID_TYPES * len(entities):
-        reasons.append("types")
-    if words > MANY_WORDS and len({entity.name.casefold() for entity in entities}) < FEW_ENTITIES:
-        reasons.append("long-text")
-    if _MARKERS.search(episode.text):
-        reasons.append("complex")
-    return [f"escalate:{reason}" for reason in reasons]

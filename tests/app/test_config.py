@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from ctxsync.source_settings import TYPES
 ROOT = Path(__file__).parents[2]
 MAIL = '[[sources]]\nname = "work"\ntype = "imap"\nhost = "mail.example.com"\nuser = "robin"\n'
 TEAM = '[[sources]]\nname = "team"\ntype = "slack"\n'
+PROVIDER = '[[providers]]\nname = "mine"\nurl = "https://llm.example.com/v1"\nmodel = "m"\n'
 VAULT = '[[sources]]\nname = "vault"\ntype = "notes"\npath = "/srv/notes"\n'
 
 
@@ -32,15 +35,23 @@ def test_a_home_without_a_config_file_has_every_default(tmp_path: Path) -> None:
 def test_the_example_shows_every_table_with_its_defaults() -> None:
     text = (ROOT / "config.example.toml").read_text(encoding="utf-8")
     assert parse(text) == Config()
-    for table in ("identity", "extraction", "privacy", "sync", "schema", "jobs", "retention"):
-        assert f"[{table}]" in text
+    for table in fields(Config):
+        assert f"[{table.name}]" in text
 
 
-def test_the_example_sources_are_valid_once_uncommented() -> None:
+def test_the_example_says_every_key_of_every_table() -> None:
+    tables = tomllib.loads((ROOT / "config.example.toml").read_text(encoding="utf-8"))
+    for table in fields(Config):
+        if table.name not in ("sources", "providers"):
+            assert list(tables[table.name]) == [key.name for key in fields(getattr(Config(), table.name))]
+
+
+def test_the_example_sources_and_providers_are_valid_once_uncommented() -> None:
     lines = (ROOT / "config.example.toml").read_text(encoding="utf-8").splitlines()
-    wanted = re.compile(r"# (\[\[sources\]\]|[a-z_]+ = )")
-    text = "\n".join(line[2:] for line in lines if wanted.match(line))
-    assert [source.type for source in parse(text).sources] == list(TYPES)
+    wanted = re.compile(r"# (\[\[\w+\]\]|[a-z_]+ = )")
+    config = parse("\n".join(line[2:] for line in lines if wanted.match(line)))
+    assert [source.type for source in config.sources] == list(TYPES)
+    assert [(provider.name, provider.tier) for provider in config.providers] == [("mine", 4)]
 
 
 def test_identity_keys_are_lower_case_addresses_and_slack_accounts() -> None:
@@ -70,6 +81,24 @@ def test_a_secret_in_the_clear_is_told_how_to_be_stored() -> None:
     assert "`ctxsync source secret work password`" in message
 
 
+def test_a_key_of_a_provider_in_the_clear_is_told_how_to_be_stored() -> None:
+    assert "`keyring set ctxsync cerebras/api_key`" in refusal('[cerebras]\napi_key = "csk-hunter2"\n')
+    assert "`keyring set ctxsync mine/api_key`" in refusal(PROVIDER + 'api_key = "hunter2"\n')
+
+
+def test_the_mode_is_local_only_whatever_it_says_unless_the_cloud_is_allowed() -> None:
+    asked = '[extraction]\nmode = "cloud-quality"\n'
+    assert parse(asked).mode == "local-only"
+    assert parse(asked + "[privacy]\nallow_cloud = true\n").mode == "cloud-quality"
+
+
+def test_a_source_may_be_stricter_about_the_cloud_and_never_looser() -> None:
+    closed = parse(VAULT + "allow_cloud = true\n")
+    assert not closed.cloud_allowed("vault")
+    opened = parse(VAULT + "allow_cloud = false\n" + MAIL + "[privacy]\nallow_cloud = true\n")
+    assert [opened.cloud_allowed(name) for name in ("vault", "work", "log", "gone")] == [False, True, True, False]
+
+
 def test_a_path_from_the_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/robin")
     source = parse(VAULT.replace("/srv/notes", "~/notes")).sources[0]
@@ -87,7 +116,19 @@ def test_a_path_from_the_home_directory_is_expanded(monkeypatch: pytest.MonkeyPa
         ("[sync]\nmax_delete_ratio = 20\n", "must be from 0.0 to 1.0"),
         ("[schema]\nk = 2.5\n", 'line 2: "k" in [schema] must be a whole number'),
         ('[schema]\nmode = "closed"\n', "must be one of: open, strict"),
-        ('[extraction]\nmode = "cloud-quality"\n', 'can only be "local-only" in this version'),
+        ('[extraction]\nmode = "cloud"\n', "must be one of: local-only, cloud-fallback, cloud-quality"),
+        ("[gate]\nmean_confidance = 0.5\n", 'line 2: unknown key "mean_confidance" in [gate]; did you mean "mean_con'),
+        ("[gate]\nvalid_types = 60\n", '"valid_types" in [gate] must be from 0.0 to 1.0'),
+        ('[local_llm]\nurl = "http://gpu.example.com:11434"\n', "must be an address that begins with https://"),
+        ('[local_lm]\nurl = ""\n', 'there is no table or key "local_lm"; did you mean "local_llm"?'),
+        ("[cerebras]\nrequests_per_minute = -1\n", "must be from 0 to"),
+        ('[cerebras]\nsuccessors = "gpt"\n', "must be a list of texts"),
+        (PROVIDER.replace("url", "ulr"), 'line 3: unknown key "ulr" in [[providers]] "mine"; did you mean "url"?'),
+        (PROVIDER.replace('model = "m"\n', ""), 'line 1: [[providers]] "mine" lacks "model"'),
+        (PROVIDER + PROVIDER, 'line 6: two providers are named "mine"'),
+        (PROVIDER.replace("mine", "cerebras"), 'two providers are named "cerebras"'),
+        (PROVIDER + "tier = 1\n", 'line 5: "tier" in [[providers]] "mine" must be from 2 to 4'),
+        ("[providers]\n", "line 1: providers are tables, each under a [[providers]] line"),
         ("[retention]\nretracted = 30\n", 'can only be "forever" in this version'),
         ('[jobs]\nreconcile = "every hour"\n', "must be a cron line of five fields"),
         (VAULT.replace('notes"\n', 'slack"\n', 1), 'line 4: "path" in [[sources]] "vault" is of sources of type'),
@@ -128,6 +169,7 @@ def test_a_setting_that_means_nothing_is_refused_with_its_line_and_the_nearest_k
         TEAM + 'app_token = "xapp-hunter2"\n',
         TEAM + 'token = ["xoxb-hunter2"]\n',
         '[cerebras]\napi_key = "hunter2"\n',
+        PROVIDER + 'api_key = "hunter2"\n',
         VAULT.replace("/srv/notes", "https://robin:hunter2@example.com/x"),
         'token = "hunter2"\n',
     ],
