@@ -63,11 +63,14 @@ CREATE TABLE holding (
 );
 CREATE INDEX holding_episode ON holding (episode, until);
 
--- Where in the log each run's extraction of an episode stands.
+-- Where in the log each run's extraction of an episode stands. wish: whether higher tiers should read the episode as well:
+-- 0 none may, 1 it is not needed, 2 the gate asks for one. The index holds all that looking for the next one to read takes.
 CREATE TABLE extraction (
     episode TEXT NOT NULL, position INTEGER NOT NULL, run TEXT NOT NULL, tier INTEGER NOT NULL,
+    occurred_at INTEGER NOT NULL, wish INTEGER NOT NULL,
     PRIMARY KEY (episode, position)
 ) WITHOUT ROWID;
+CREATE INDEX extraction_wish ON extraction (occurred_at, wish, tier) WHERE wish > 0;
 
 -- Which run was adopted for a source; the empty source is all others.
 CREATE TABLE adopted (source TEXT PRIMARY KEY, run TEXT NOT NULL) WITHOUT ROWID;

@@ -65,7 +65,7 @@ class Chain:
         results = list(self._structural.extract(episodes))
         failures: list[list[ExtractionFailure]] = [[] for _ in episodes]
         for index, episode in enumerate(episodes):
-            results[index].gate = [f"tier0:{reason}" for reason in gate.tier0_only(episode)]
+            results[index].gate = [f"{gate.TIER0}{reason}" for reason in gate.tier0_only(episode)]
         for tier in self._tiers:
             chosen = [index for index, result in enumerate(results) if not result.gate]
             above = tier.extract([episodes[index] for index in chosen], [results[index] for index in chosen])

@@ -99,6 +99,21 @@ def asks(gate: Sequence[str]) -> bool:
     return bool(decisions) and decisions[-1].startswith(ASKS)
 
 
+TIER0 = "tier0:"
+"""How a reason begins for which an episode gets no more than tier 0."""
+
+
+def wish(tier: int, gate: Sequence[str]) -> int:
+    """Return whether higher tiers should read an episode after an extraction of it.
+
+    Returns:
+        0 when none may; 1 when the result will do; 2 when it asks for one, as it does where tier 1 failed.
+    """
+    if any(entry.startswith(TIER0) for entry in gate):
+        return 0
+    return 2 if tier == 0 or asks(gate) else 1
+
+
 def _mean(entities: Sequence[Entity]) -> float:
     return sum(entity.confidence for entity in entities) / len(entities) if entities else 0.0
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ctxsync.engine import schema as schemas
+from ctxsync.engine.extraction.gate import wish
 from ctxsync.engine.graph import entities, statements
 from ctxsync.engine.graph.facts import Evidence
 from ctxsync.engine.graph.groups import Groups, rules_of
@@ -155,7 +156,9 @@ class Projector:
         episode = self.memory.find_episode(text)
         before = None if episode is None else self.items.before_reading(episode)
         self.memory.runs(text).append((payload["run"], payload["tier"], event.position))
-        self.memory.rows.add("extraction", text, event.position, payload["run"], payload["tier"])
+        wished = wish(payload["tier"], payload.get("gate") or ())
+        row = (text, event.position, payload["run"], payload["tier"], event.occurred_at, wished)
+        self.memory.rows.add("extraction", *row)
         if episode is not None:
             if before is not None:
                 self.items.read(episode, before, event.position)

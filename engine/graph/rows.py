@@ -42,7 +42,8 @@ STATEMENTS: Final = {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)""",
     "passage": "INSERT INTO passage (rowid, title, heading, text) VALUES (?, ?, ?, ?)",
     "holding": "INSERT INTO holding (rowid, episode, line, since) VALUES (?, ?, ?, ?)",
-    "extraction": "INSERT INTO extraction (episode, position, run, tier) VALUES (?, ?, ?, ?)",
+    "extraction": """INSERT INTO extraction (episode, position, run, tier, occurred_at, wish)
+        VALUES (?, ?, ?, ?, ?, ?)""",
     "node": """INSERT INTO node (id, node, refs, rep, anchor) VALUES (?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET refs = excluded.refs, rep = excluded.rep, anchor = excluded.anchor""",
     "naming": "INSERT OR REPLACE INTO naming (node, name, type, count, weight) VALUES (?, ?, ?, ?, ?)",

@@ -6,7 +6,7 @@ import pytest
 
 from ctxsync.engine.extraction.base import Entity, Episode, Extraction, Identity
 from ctxsync.engine.extraction.chain import Chain
-from ctxsync.engine.extraction.gate import MARKERS, Gate, asks
+from ctxsync.engine.extraction.gate import MARKERS, Gate, asks, wish
 from ctxsync.engine.schema import universal
 
 TYPES = universal().entity_types
@@ -20,7 +20,9 @@ def decided(text: str, *found: tuple[str, str, float], gate: Gate | None = None,
     return using.decide(result, episode, TYPES) if tier == 1 else using.decide_again(result, TYPES)
 
 
-def _parted(found: tuple[tuple[str, str, float], ...]) -> list[tuple[str, str, tuple[str, ...], None, dict, float]]:
+def _parted(
+    found: tuple[tuple[str, str, float], ...],
+) -> list[tuple[str, str, tuple[str, ...], None, dict[str, str], float]]:
     return [(name, type_, (), None, {}, confidence) for name, type_, confidence in found]
 
 
@@ -79,6 +81,12 @@ def test_the_last_decision_in_an_event_is_the_one_that_counts() -> None:
     assert not asks(["escalate:few-entities 0.4<1.5", "tier2:qwen3:8b", "keep:3 entities, confidence 0.90"])
     assert not asks(["tier0:bulk"])
     assert not asks([])
+
+
+def test_what_may_have_tier_0_only_wishes_for_nothing_and_a_failed_tier_1_for_a_higher_one() -> None:
+    assert [wish(0, ["tier0:bulk"]), wish(1, ["keep:x"]), wish(1, []), wish(1, ["escalate:x"]), wish(0, [])] == [
+        0, 1, 1, 2, 2,
+    ]  # fmt: skip
 
 
 def test_another_gate_is_another_run_and_the_starting_one_is_not() -> None:
