@@ -104,6 +104,10 @@ class Extraction:
     confidence: float = 1.0
     gate: list[str] = field(default_factory=list)
     ms: float = 0.0
+    prompt_version: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
 
 
 class Tier(Protocol):
