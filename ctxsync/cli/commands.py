@@ -47,6 +47,7 @@ PANELS: dict[str, tuple[Entry, ...]] = {
     ),
     "Settings and other programs": (
         Entry("config", "ctxsync.cli.settings:group", "Show, edit and check the settings."),
+        Entry("models", "ctxsync.cli.models:group", "List, add, fetch and remove models."),
         Entry("mcp", "ctxsync.cli.setup:mcp", "Serve ask and search to agents over MCP (stdio)."),
     ),
 }
