@@ -39,7 +39,6 @@ ATTEMPTS = 5
 """How often one file is taken up again after the line broke."""
 REDIRECTS = 5
 PARTIAL = 206
-_CHUNK = 1 << 18
 _SMALL = 1 << 20
 """Bytes: tokenizer settings and the like lie beside the graphs and are fetched with them."""
 
@@ -235,7 +234,7 @@ class _Hub:
             if response.status_code != PARTIAL:
                 have = 0
             with part.open("ab" if have else "wb") as out:
-                for chunk in response.iter_raw(_CHUNK):
+                for chunk in response.iter_raw():
                     have += len(chunk)
                     if have > file.size:
                         raise ModelError(f"{file.name} is larger than was announced.", remedy="Try again later.")
