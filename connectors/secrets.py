@@ -111,6 +111,11 @@ def scrubbed(text: object, *secrets: str) -> str:
     return told
 
 
+def resolved_spellings() -> frozenset[str]:
+    """Return every secret that this process resolved, in every spelling that `scrubbed` knows; never to be shown."""
+    return frozenset(spelling for secret in tuple(_RESOLVED) for spelling in _spellings(secret))
+
+
 def without_secrets(text: object) -> str:
     """Return a text with every secret hidden that this process resolved: the last door before a log or a screen."""
     return scrubbed(text, *_RESOLVED)

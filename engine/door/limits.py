@@ -96,7 +96,7 @@ def recent(db: apsw.Connection, name: str, now: float) -> list[float]:
 def tokens_today(db: apsw.Connection, name: str, now: float) -> int:
     """Return the tokens that a provider took in this UTC day; a call without an outcome counts as it was estimated."""
     midnight = now - now % DAY
-    return int(db.execute(_TOKENS, (name, midnight, midnight + DAY)).fetchone()[0])
+    return int(db.execute(_TOKENS, (name, midnight, midnight + DAY)).get)
 
 
 def _state(db: apsw.Connection, name: str) -> _State:

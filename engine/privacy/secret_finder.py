@@ -32,6 +32,7 @@ class Finding:
 
 # A line's end, as it is or as an escape of JSON or of a shell.
 _EOL = r"(?:\r?\n|\\r\\n|\\n|\s)"
+_B64 = r"[A-Za-z0-9+/]"
 _WHOLE, _CUT_OFF = r"[\s\S]{0,20000}?-----END (?P=what)-----", rf"(?:{_EOL}|[A-Za-z0-9+/=:,\-])*"
 # What stands after an issuer's prefix; a boundary before it, so that no word that ends in `sk` begins one.
 _START, _REST = r"(?<![A-Za-z0-9])", r"[A-Za-z0-9_\-]"
@@ -45,6 +46,10 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("private_key", r"PuTTY-User-Key-File-\d:[\s\S]{0,20000}?Private-MAC: ?[0-9a-fA-F]+"),
     ("private_key", r"AGE-SECRET-KEY-1[A-Z0-9]{20,}"),
     ("aws", rf"{_START}(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z0-9]{{12,}}"),
+    (
+        "aws",
+        rf"(?<![A-Za-z0-9+/=])(?={_B64}{{0,39}}[a-z])(?={_B64}{{0,39}}[A-Z])(?={_B64}{{0,39}}\d){_B64}{{40}}(?![A-Za-z0-9+/=])",
+    ),
     ("gcp", rf"{_START}AIza{_REST}{{30,}}"),
     ("gcp", rf"{_START}ya29\.{_REST}+[A-Za-z0-9_.\-]*"),
     ("gcp", rf"{_START}GOCSPX-{_REST}{{20,}}"),
@@ -89,7 +94,7 @@ _NAME = (
 )
 # `password = …`, `"api_key": "…"`, `DB_PASSWORD=…`, `--password …`; the value ends with its quote, or at white space.
 _ASSIGNED = re.compile(
-    rf"(?<![A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.\-]){0,8}(?:[a-z]{1,40}(?=[PSTAC]))?(?i:{_NAME})(?:[_\-][A-Za-z0-9]+)*[\"'`\]*]*"
+    rf"(?<![A-Za-z0-9])(?:[A-Za-z0-9]{{1,40}}[_.\-]){{0,8}}(?:[a-z]{{1,40}}(?=[PSTAC]))?(?i:{_NAME})(?:[_\-][A-Za-z0-9]+)*[\"'`\]*]*"
     r"\s{0,3}(?::=|=>|==?|:(?!//))\s{0,3}"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)+\"?|'(?:[^'\\\n]|\\.)+'?|`[^`\n]+`?|[^\s\"'`]\S*)"
 )
