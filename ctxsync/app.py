@@ -6,7 +6,7 @@ Importing this module costs no model, no pydantic and no connector: what a comma
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ctxsync.config import Config, load_config
 from ctxsync.errors import CtxsyncError, StoreCorrupt, UsageError
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ctxsync.connectors.base import Item
+    from ctxsync.engine.extraction.escalation import Step as HigherStep
+    from ctxsync.engine.extraction.invalidation import GraphFacts
     from ctxsync.engine.graph.store import Graph
     from ctxsync.engine.reading import Reader
     from ctxsync.events.lock import WriterLock
     from ctxsync.events.store import EventStore
-    from ctxsync.models import Models
+    from ctxsync.models import LocalModels, Models
 
 
 def checkpoint(_: str, /) -> None:
@@ -128,6 +130,17 @@ class App:
             self._models = LocalModels(self.config, self.home)
         return self._models
 
+    def has_higher(self) -> bool:
+        """Say whether there may be tiers above tier 1; asks no server."""
+        return hasattr(self.models, "higher")
+
+    def higher(self, facts: GraphFacts | None = None) -> tuple[list[HigherStep], str]:
+        """Return the tiers above tier 1, the lowest first, and why there is none on this machine; asks local servers."""
+        if not self.has_higher():
+            return [], ""
+        steps, why = cast("LocalModels", self.models).higher(facts)
+        return steps, why
+
     # Commands that write
 
     def sync(self, request: SyncRequest, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
@@ -154,7 +167,25 @@ class App:
         if request.dry_run:
             return preview(self, request, progress)
         with self.lock(request.purpose, request):
-            return run(self, request, progress)
+            report = run(self, request, progress)
+        if request.purpose != "watch":  # that one has idle time
+            self._escalate(request, progress, report)
+        return report
+
+    def _escalate(self, request: SyncRequest, progress: Callable[[Step], None], report: dict[str, Any]) -> None:
+        """Have higher tiers read what the first ones are not sure of, for as long as one pass may."""
+        from ctxsync.escalating import escalate
+
+        def step(what: Step) -> None:
+            progress(what)
+            if request.stopped is not None and request.stopped():
+                raise KeyboardInterrupt
+
+        seconds = 0.0 if report["interrupted"] else self.config.extraction.seconds_per_pass
+        try:
+            escalate(self, seconds=seconds, progress=step, done=report)
+        except KeyboardInterrupt:
+            report["interrupted"] = True
 
     def log(self, text: str, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
         """Store a text of one's own and make it answer at once.

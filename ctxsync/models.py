@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from ctxsync.engine.embedding import Embedder, VectorCache
     from ctxsync.engine.extraction.base import Extracts
     from ctxsync.engine.extraction.chain import Chain
+    from ctxsync.engine.extraction.escalation import Step
+    from ctxsync.engine.extraction.invalidation import GraphFacts
     from ctxsync.home import Home
 
 
@@ -47,6 +49,13 @@ class LocalModels:
             identity = Identity(names=self._config.identity.names, keys=self._config.identity.keys)
             self._chain = build_chain(universal(), identity, gates=self._config.gate.gate())
         return self._chain
+
+    def higher(self, facts: GraphFacts | None = None) -> tuple[list[Step], str]:
+        """Return the tiers above tier 1, the lowest first, and why there is none on this machine; asks local servers."""
+        from ctxsync.tiers import higher
+
+        steps, local = higher(self._config, self._home, facts)
+        return steps, local.why
 
     def embedder(self) -> Embedder | None:
         """Return the MiniLM embedder."""

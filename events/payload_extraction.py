@@ -93,7 +93,11 @@ class EpisodeExtracted(Payload):
 
 
 class ExtractionFailed(Payload):
-    """A tier could not extract an episode; what lower tiers found stands. Subject `episode:<id>`."""
+    """A tier could not extract an episode; what lower tiers found stands. Subject `episode:<id>`.
+
+    `error` is for a person, `reason` the name of its class. `attempt` counts the run's failures of the episode from 1,
+    and `retry_at` is from when it may be tried again (ms UTC, 0: never); tiers that are not tried again leave both 0.
+    """
 
     type = "extraction.failed"
     episode: str
@@ -102,10 +106,17 @@ class ExtractionFailed(Payload):
     tier: int
     model: str
     error: str
+    reason: str = ""
+    attempt: int = 0
+    retry_at: int = 0
+    ms: float = 0.0
 
     def state(self) -> dict[str, str]:
-        """Mark the tier's failure for the run."""
-        return {f"failed:{self.run}:{self.tier}": self.error}
+        """Mark the tier's failure for the run, and each attempt."""
+        failed = {f"failed:{self.run}:{self.tier}": self.error}
+        return (
+            failed | {f"tried:{self.run}": f"{self.attempt} {self.retry_at} {self.reason}"} if self.attempt else failed
+        )
 
 
 class ExtractionAdopted(Payload):

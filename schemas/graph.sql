@@ -72,6 +72,12 @@ CREATE TABLE extraction (
 ) WITHOUT ROWID;
 CREATE INDEX extraction_wish ON extraction (occurred_at, wish, tier) WHERE wish > 0;
 
+-- The last failure of a run at an episode that is tried again; retry_at: from when, ms UTC, 0 for never.
+CREATE TABLE failure (
+    episode TEXT NOT NULL, run TEXT NOT NULL, attempt INTEGER NOT NULL, retry_at INTEGER NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY (episode, run)
+) WITHOUT ROWID;
+
 -- Which run was adopted for a source; the empty source is all others.
 CREATE TABLE adopted (source TEXT PRIMARY KEY, run TEXT NOT NULL) WITHOUT ROWID;
 

@@ -93,6 +93,12 @@ def _own(store: EventStore) -> dict[str, bool]:
     return {subject.removeprefix("source:"): loads(value)["trust"] != "others" for subject, _, value in settings}
 
 
+def is_own(store: EventStore, source: str) -> bool:
+    """Return whether a source's words are its owner's, as it is configured now."""
+    value = store.state(SOURCE, f"source:{source}", "settings")
+    return value is None or loads(value)["trust"] != "others"
+
+
 def _done(store: EventStore, chain: Extracts, sources: set[str], episode: Episode) -> bool:
     """Say whether the run has extracted the episode, whichever source brought it: clones share their commits."""
     subject, key = f"episode:{episode.id}", f"run:{chain.run}"
@@ -117,10 +123,9 @@ def _append(
 def _events(
     source: str, episode: Episode, extraction: Extraction, failures: Sequence[ExtractionFailure], chain: Extracts
 ) -> Iterator[NewEvent]:
-    from ctxsync.events.model import EpisodeExtracted, ExtractedEntity, ExtractedRelation, ExtractionFailed, Suggestion
+    from ctxsync.events.model import ExtractionFailed
     from ctxsync.events.store import NewEvent
 
-    subject = f"episode:{episode.id}"
     for failure in failures:
         failed = ExtractionFailed(
             episode=episode.id,
@@ -130,14 +135,31 @@ def _events(
             model=failure.model,
             error=failure.error,
         )
-        yield NewEvent(source, subject, failed, episode.occurred_at)
-    extracted = EpisodeExtracted(
+        yield NewEvent(source, f"episode:{episode.id}", failed, episode.occurred_at)
+    yield extracted(source, episode, extraction, run=chain.run, schema=chain.schema.digest)
+
+
+def extracted(source: str, episode: Episode, extraction: Extraction, *, run: str, schema: str) -> NewEvent:
+    """Return the event that says what a run made of an episode.
+
+    Args:
+        source: Of the event.
+        episode: What was read.
+        extraction: What came of it.
+        run: What names everything that decided the result.
+        schema: The digest of the schema that was extracted into.
+    """
+    from ctxsync.events.model import EpisodeExtracted, ExtractedEntity, ExtractedRelation, Suggestion
+    from ctxsync.events.store import NewEvent
+
+    payload = EpisodeExtracted(
         episode=episode.id,
         item=episode.item,
-        run=chain.run,
+        run=run,
         tier=extraction.tier,
         model=extraction.model,
-        schema_version=chain.schema.digest,
+        prompt_version=extraction.prompt_version,
+        schema_version=schema,
         entities=tuple(
             ExtractedEntity(
                 id=e.id,
@@ -172,9 +194,12 @@ def _events(
         suggestions=tuple(Suggestion.model_validate(s) for s in extraction.suggestions),
         confidence=round(extraction.confidence, 3),
         gate=tuple(extraction.gate),
+        tokens_in=extraction.tokens_in,
+        tokens_out=extraction.tokens_out,
+        cost_usd=extraction.cost_usd,
         ms=extraction.ms,
     )
-    yield NewEvent(source, subject, extracted, episode.occurred_at)
+    return NewEvent(source, f"episode:{episode.id}", payload, episode.occurred_at)
 
 
 def episodes_of(observed: Mapping[str, Any], *, source: str, own: bool) -> Iterator[Episode]:

@@ -101,6 +101,7 @@ class Projector:
             "schema.adopted": self._schema_adopted,
             "schema.rule_learned": self._rule_learned,
             "episode.extracted": self._extracted,
+            "extraction.failed": self._failed,
             "extraction.adopted": self._run_adopted,
             **self.waiting.handlers,
             **self.people.handlers,
@@ -163,6 +164,18 @@ class Projector:
             if before is not None:
                 self.items.read(episode, before, event.position)
             self._count(episode, event.position)
+
+    def _failed(self, event: Event) -> None:
+        payload = event.payload
+        if attempt := payload.get("attempt"):
+            row = (
+                payload["episode"],
+                payload["run"],
+                attempt,
+                payload.get("retry_at") or 0,
+                payload.get("reason") or "",
+            )
+            self.memory.rows.add("failure", *row)
 
     def _chosen(self, episode: Episode) -> int:
         """Return the position of the extraction that counts; 0 when none does."""

@@ -14,16 +14,10 @@ TYPES = universal().entity_types
 
 def decided(text: str, *found: tuple[str, str, float], gate: Gate | None = None, tier: int = 1) -> list[str]:
     episode = Episode("e", "note:1", "note", "", text, 0)
-    entities = [Entity(str(number), *each, tier=tier) for number, each in enumerate(_parted(found))]
+    entities = [Entity(f"e{n}", name, kind, confidence=sure, tier=tier) for n, (name, kind, sure) in enumerate(found)]
     result = Extraction("e", tier, "m", entities)
     using = gate or Gate()
     return using.decide(result, episode, TYPES) if tier == 1 else using.decide_again(result, TYPES)
-
-
-def _parted(
-    found: tuple[tuple[str, str, float], ...],
-) -> list[tuple[str, str, tuple[str, ...], None, dict[str, str], float]]:
-    return [(name, type_, (), None, {}, confidence) for name, type_, confidence in found]
 
 
 def test_a_dense_and_sure_result_is_kept_with_its_figures() -> None:
