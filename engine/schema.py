@@ -25,6 +25,8 @@ class PhraseClass:
         inverse_ends: `tail phrase head` that say so.
         nouns: The head's noun is the tail: `employer`.
         inverse_nouns: The tail's noun is the head: `employee`.
+        anchors: More of `phrases`, for matching a bare phrase only; the reading of text does not know them.
+        inverse_anchors: More of `inverse`, likewise.
         heads: Entity types that fit the head; empty means any.
         tails: Entity types that fit the tail; empty means any.
         single: One head has one current tail: a later one supersedes it.
@@ -40,6 +42,8 @@ class PhraseClass:
     inverse_ends: tuple[str, ...] = ()
     nouns: tuple[str, ...] = ()
     inverse_nouns: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
+    inverse_anchors: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     tails: tuple[str, ...] = ()
     single: bool = False
