@@ -12,11 +12,12 @@ import json
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urljoin, urlsplit
 
 from ctxsync import model_store
-from ctxsync.engine.extraction.gliner.files import BESIDE, CONFIG, DATA, graphs, is_inside, sha256_of
+from ctxsync.engine.extraction.gliner.files import BESIDE, CONFIG, DATA, config_of, graphs, is_inside, sha256_of
 from ctxsync.errors import ModelError, UsageError
 from ctxsync.home import FOLDER_MODE
 
@@ -79,7 +80,10 @@ def pull(
     with httpx.Client(timeout=TIMEOUT, headers={"User-Agent": "ctxsync"}) as client:
         source = _Hub(client, hub.rstrip("/"), repo)
         with _explained(source.address, repo):
-            place, listing = _fetched(source, home, revision, precision, progress)
+            listing = _Listing(source.json(f"api/models/{repo}/revision/{quote(revision, safe='')}?blobs=true"))
+            if (known := _installed(home, listing, precision)) is not None:
+                return known, False
+            place = _fetched(source, home, listing, precision, progress)
     origin = f"{source.address}/{repo}"
     kept = model_store.add(
         home, place, lambda *_: None, origin=origin, licence=listing.licence, revision=listing.commit
@@ -88,24 +92,29 @@ def pull(
     return kept
 
 
-def _fetched(
-    source: _Hub, home: Home, revision: str, precision: str, progress: model_store.Progress
-) -> tuple[Path, _Listing]:
+def _installed(home: Home, listing: _Listing, precision: str) -> model_store.Kept | None:
+    """Return what is installed where it is the very same; raises `ModelError`, before gigabytes, where it is another."""
+    place = model_store.folder(home) / model_store.GLINER
+    known = model_store.manifest(place)
+    if known is None or model_store.fault(place) is not None:
+        return None
+    if known.revision == listing.commit and set(graphs(config_of(place)).get(precision, "-")) <= known.files.keys():
+        return known
+    raise model_store.another()
+
+
+def _fetched(source: _Hub, home: Home, listing: _Listing, precision: str, progress: model_store.Progress) -> Path:
     """Fetch a revision's files into a folder of their own, which stays until they are all there."""
-    listing = _Listing(source.json(f"api/models/{source.repo}/revision/{quote(revision, safe='')}?blobs=true"))
     place = model_store.folder(home) / f".pull-{source.repo.replace('/', '-')}-{listing.commit[:12]}"
     place.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     source.fetch(listing.file(CONFIG), place, lambda _: None)
-    files = [
-        listing.file(name)
-        for name in _wanted(json.loads((place / CONFIG).read_text(encoding="utf-8")), listing, precision)
-    ]
+    files = [listing.file(name) for name in _wanted((place / CONFIG).read_bytes(), listing, precision)]
     total = model_store.whole({file.name: file.size for file in files})
     done = 0
     for file in files:
-        source.fetch(file, place, lambda n, before=done: progress(before + n, total))  # type: ignore[misc]
+        source.fetch(file, place, partial(_told, progress, done, total))
         done += file.size
-    return place, listing
+    return place
 
 
 def by_hand(hub: str = HUB, repo: str = REPO) -> str:
@@ -166,9 +175,17 @@ class _Listing:
         return _File(name, self.commit, entry["size"], sha256, sha1)
 
 
-def _wanted(config: Any, listing: _Listing, precision: str) -> list[str]:
+def _told(progress: model_store.Progress, before: int, total: int, done: int) -> None:
+    progress(before + done, total)
+
+
+def _wanted(content: bytes, listing: _Listing, precision: str) -> list[str]:
     """Return the names to fetch: the graphs of one precision with their tensors, and the small files beside them."""
-    offered = graphs(config) if isinstance(config, dict) and isinstance(config.get("onnx_files"), dict) else {}
+    try:
+        config = json.loads(content)
+        offered = graphs(config)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{CONFIG} is not that of a GLiNER2 export.", remedy="Name another with --repo.") from error
     if precision not in offered:
         has = ", ".join(sorted(offered)) or "none"
         raise UsageError(f"The model has no precision {precision}.", remedy=f"It has: {has}.")

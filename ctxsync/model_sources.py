@@ -9,6 +9,7 @@ from __future__ import annotations
 import tarfile
 import zipfile
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def copy(path: Path, target: Path, progress: model_store.Progress) -> None:
             for name, (size, opener) in sorted(files.items()):
                 with opener() as source:
                     model_store.write(
-                        target / name, _counted(source, name, size, lambda n, d=done: progress(d + n, total))
+                        target / name, _counted(source, name, size, partial(_told, progress, done, total))
                     )
                 done += size
             progress(total, total)
@@ -77,7 +78,7 @@ def _in_folder(root: Path) -> Iterator[tuple[str, tuple[int, Opener]]]:
             continue
         if not path.is_file():
             raise ModelError(f"{name} is no plain file.", remedy=REMEDY)
-        yield name, (path.stat().st_size, lambda path=path: path.open("rb"))
+        yield name, (path.stat().st_size, partial(_plain, path))
 
 
 def _in_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, tuple[int, Opener]]]:
@@ -87,7 +88,7 @@ def _in_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, tuple[int, Opener]]
         kind = info.external_attr >> 28  # the file type of Unix, where the archive has one
         if kind not in (0, 0o10):
             raise ModelError(f"{info.filename} is no plain file.", remedy=REMEDY)
-        yield info.filename, (info.file_size, lambda info=info: archive.open(info))
+        yield info.filename, (info.file_size, partial(archive.open, info))
 
 
 def _in_tar(archive: tarfile.TarFile) -> Iterator[tuple[str, tuple[int, Opener]]]:
@@ -96,7 +97,11 @@ def _in_tar(archive: tarfile.TarFile) -> Iterator[tuple[str, tuple[int, Opener]]
             continue
         if not member.isreg():
             raise ModelError(f"{member.name} is no plain file.", remedy=REMEDY)
-        yield member.name.removeprefix("./"), (member.size, lambda member=member: _opened(archive, member))
+        yield member.name.removeprefix("./"), (member.size, partial(_opened, archive, member))
+
+
+def _plain(path: Path) -> IO[bytes]:
+    return path.open("rb")
 
 
 def _opened(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
@@ -119,6 +124,10 @@ def _inner(found: dict[str, tuple[int, Opener]]) -> dict[str, tuple[int, Opener]
     top = f"{tops[0].as_posix()}/" if tops[0].parts else ""
     inner = {name.removeprefix(top): file for name, file in found.items() if name.startswith(top)}
     return {name: file for name, file in inner.items() if model_store.is_kept(name) and name != MANIFEST}
+
+
+def _told(progress: model_store.Progress, before: int, total: int, done: int) -> None:
+    progress(before + done, total)
 
 
 def _counted(source: IO[bytes], name: str, size: int, told: Callable[[int], None]) -> Iterator[bytes]:

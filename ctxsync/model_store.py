@@ -42,8 +42,8 @@ REFUSED = frozenset(
 )
 LARGEST = 16 * 1024**3
 """Bytes that a model may have: several times the largest one known here; an archive that unpacks to more is a trap."""
-STALE = 24 * 3600
-"""Seconds after which a copy that nobody finished is thrown away."""
+STALE = {".add-": 24 * 3600, ".pull-": 7 * 24 * 3600}
+"""Seconds after which a copy, or a download that could be taken up again, is thrown away when a model is added."""
 _STAGED = ".add-"
 
 
@@ -158,9 +158,7 @@ def add(
                 return known, False
             if place.exists() and (known is None or is_whole):
                 # What is damaged is replaced; another model, or what somebody put there by hand, is not.
-                raise ModelError(
-                    f"Another {GLINER} model is installed.", remedy=f"Run `ctxsync models remove {GLINER}`."
-                )
+                raise another()
             if gliner.is_available():
                 gliner.check(staged)
             (staged / MANIFEST).write_text(json.dumps(asdict(kept), indent=1), encoding="utf-8")
@@ -182,6 +180,11 @@ def remove(home: Home) -> None:
         raise ModelError(f"No {GLINER} model is installed.", remedy="Run `ctxsync models list`.")
     with _translated(place):
         _discard(place)
+
+
+def another() -> ModelError:
+    """Return the error for a model that would take the place of one that is whole."""
+    return ModelError(f"Another {GLINER} model is installed.", remedy=f"Run `ctxsync models remove {GLINER}`.")
 
 
 def is_kept(name: str) -> bool:
@@ -226,10 +229,11 @@ def _discard(place: Path) -> None:
 
 
 def _sweep(parent: Path) -> None:
-    """Delete copies that a process left when it was killed."""
-    for left in parent.glob(f"{_STAGED}*"):
-        if time.time() - left.stat().st_mtime > STALE:
-            shutil.rmtree(left, ignore_errors=True)
+    """Delete what processes left long ago: copies when they were killed, downloads that nobody went on with."""
+    for kind, age in STALE.items():
+        for left in parent.glob(f"{kind}*"):
+            if time.time() - left.stat().st_mtime > age:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager

@@ -75,6 +75,18 @@ def test_what_is_fetched_is_the_model_and_nothing_beside_it(home: Home, hub: Hub
     assert not {"README.md", "pytorch_model.bin"} & set(fetched(hub))
 
 
+def test_the_same_again_fetches_no_file_and_another_none_either(home: Home, hub: Hub) -> None:
+    pull(home, hub)
+    hub.asked.clear()
+    assert not pull(home, hub)[1]
+    assert fetched(hub) == []
+
+    hub.listing = lambda data: {**data, "sha": "f" * 40}
+    with pytest.raises(ModelError, match="Another"):
+        pull(home, hub)
+    assert len(hub.asked) == 2
+
+
 def test_a_broken_line_is_taken_up_where_it_ended(home: Home, hub: Hub) -> None:
     broken: list[str] = []
 

@@ -220,7 +220,10 @@ def without(name: str) -> Callable[[Path], None]:
 
 
 def holding(name: str, text: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_text(text, encoding="utf-8") and None
+    def write(folder: Path) -> None:
+        (folder / name).write_text(text, encoding="utf-8")
+
+    return write
 
 
 def config(**changes: object) -> Callable[[Path], None]:
@@ -353,7 +356,7 @@ def test_an_interrupted_copy_leaves_nothing(source: Path, home: Home) -> None:
 
 @pytest.mark.usefixtures("untried")
 def test_what_a_killed_process_left_is_swept_when_it_is_old(source: Path, home: Home) -> None:
-    for name, age in (("old", model_store.STALE + 60), ("new", 0)):
+    for name, age in (("old", model_store.STALE[".add-"] + 60), ("new", 0)):
         path = model_store.folder(home) / f".add-{name}"
         path.mkdir(parents=True)
         os.utime(path, (path.stat().st_mtime - age,) * 2)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.gliner.tier import Gliner
     from ctxsync.engine.schema import Schema
 
+__all__ = ["INSTALL", "LIBRARY", "check", "digest_of", "is_available", "load"]
+
 LIBRARY = "gliner2_onnx"
 INSTALL = "Run `pip install 'ctxsync[gliner]'`."
 

@@ -75,8 +75,9 @@ def graphs(config: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the graphs of each precision as paths within the folder; a precision that is not whole is left out."""
     found = {}
     for precision, parts in config["onnx_files"].items():
-        names = [parts.get(part) for part in PARTS] if isinstance(parts, dict) else []
-        if len(names) == len(PARTS) and all(isinstance(name, str) and is_inside(name) for name in names):
+        named = [parts.get(part) for part in PARTS] if isinstance(parts, dict) else []
+        names = [name for name in named if isinstance(name, str) and is_inside(name)]
+        if len(names) == len(PARTS):
             found[str(precision)] = tuple(names)
     return found
 

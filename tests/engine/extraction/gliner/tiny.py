@@ -10,11 +10,17 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
 TYPES = ("person", "place", "organization", "concept", "artifact", "event", "time", "idea", "fact")
 NAMES = {
@@ -70,7 +76,12 @@ def _tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     return tokenizer
 
 
-def _model(nodes: list[onnx.NodeProto], ins: object, outs: object, weights: dict[str, np.ndarray]) -> onnx.ModelProto:
+def _model(
+    nodes: list[onnx.NodeProto],
+    ins: list[onnx.ValueInfoProto],
+    outs: list[onnx.ValueInfoProto],
+    weights: Mapping[str, NDArray[Any]],
+) -> onnx.ModelProto:
     constants = [numpy_helper.from_array(value, name) for name, value in weights.items()]
     graph = helper.make_graph(nodes, "tiny", ins, outs, constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
@@ -107,7 +118,7 @@ def _encoder(vocabulary: dict[str, int], names: dict[str, str]) -> onnx.ModelPro
         helper.make_node("Unsqueeze", ["seen", "last"], ["mask"]),
         helper.make_node("Mul", ["both", "mask"], ["hidden_states"]),
     ]
-    weights = {
+    weights: dict[str, NDArray[Any]] = {
         "own": own,
         "following": following,
         "mark": mark,
@@ -142,7 +153,7 @@ def _span_rep() -> onnx.ModelProto:
         _numbers("span_start_idx", "batch", "num_spans"),
         _numbers("span_end_idx", "batch", "num_spans"),
     ]
-    weights = {"start": first, "end": last, "bias": bias, "two": np.array([2], np.int64)}
+    weights: dict[str, NDArray[Any]] = {"start": first, "end": last, "bias": bias, "two": np.array([2], np.int64)}
     return _model(nodes, ins, [_floats("span_representations", "batch", "num_spans", HIDDEN)], weights)
 
 
