@@ -7,6 +7,7 @@ is replaced everywhere in it. What is put back is what was given out in the same
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from functools import cached_property
@@ -171,24 +172,26 @@ class Pseudonyms:
         """Return a text with pseudonyms for all that was found in the call."""
         return self._pattern.sub(self._replaced, text) if self._pattern else text
 
-    def restore(self, text: str, *, escape: Callable[[str], str] = str) -> str:
+    def restore(self, text: str, *, in_json: bool = False) -> str:
         """Return an answer with what the pseudonyms stand for.
 
         Args:
             text: What a model wrote.
-            escape: Makes a value fit where it is put, for instance into a string of JSON.
+            in_json: It is JSON that cannot be read as such: what is put in is escaped, and an escaped line end is an end.
         """
         if not self._back:
             return text
         longest = sorted(self._back, key=len, reverse=True)
         bounded = [one for one in longest if one.isalpha() and not _UNSPACED.search(self._back[one])]
         parts = [re.escape(one) for one in longest if one not in set(bounded)]
-        parts += [rf"{_NOT_AFTER}{re.escape(one)}{_NOT_BEFORE}" for one in bounded]
+        start = rf"(?:{_NOT_AFTER}|(?<=\\[bfnrt]))" if in_json else _NOT_AFTER
+        parts += [rf"{start}{re.escape(one)}{_NOT_BEFORE}" for one in bounded]
         folded = {one.casefold(): one for one in reversed(longest)}
 
         def value(found: re.Match[str]) -> str:
             given = folded.get(found[0].casefold(), "")
-            return escape(self._back.get(found[0]) or (_cased(self._back[given], found[0]) if given else found[0]))
+            real = self._back.get(found[0]) or (_cased(self._back[given], found[0]) if given else found[0])
+            return json.dumps(real, ensure_ascii=False)[1:-1] if in_json else real
 
         return re.sub("|".join(parts), value, text, flags=re.IGNORECASE)
 
