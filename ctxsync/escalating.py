@@ -119,10 +119,16 @@ class Escalator:
         with app.lock(JOB), app.store(write=True) as store:
             day = _day(app.clock())
             counts = store.cursor(RUNNER, JOB)
+            key, spent = f"of:{source}", vars(found.event.payload)
+            patch: dict[str, Any] = {key: int(str(counts.get(key) or 0)) + 1}
             if counts.get("day") != day:
-                patch: dict[str, Any] = {**dict.fromkeys(counts), "day": day, f"of:{source}": 1}
-            else:
-                patch = {f"of:{source}": int(str(counts.get(f"of:{source}") or 0)) + 1}
+                patch = {**dict.fromkeys(name for name in counts if name.startswith("of:")), "day": day, key: 1}
+            for name, more in (
+                ("tokens", spent.get("tokens_in", 0) + spent.get("tokens_out", 0)),
+                ("cost_usd", spent.get("cost_usd", 0.0)),
+            ):
+                if more:
+                    patch[name] = round(float(str(counts.get(name) or 0)) + more, 6)
             store.append([found.event], cursors={(RUNNER, JOB): patch})
             self._behind = True
             if not any(self._queues.values()):
@@ -310,6 +316,15 @@ def spent_today(app: App) -> float:
         return sum(float(call["cost"] or 0.0) for call in ledger.calls(since=now - now % DAY))
     finally:
         ledger.close()
+
+
+def totals(store: EventStore) -> dict[str, Any]:
+    """Return `tokens` and `cost_usd` of all that higher tiers have read, by the configured prices."""
+    counts = store.cursor(RUNNER, JOB)
+    return {
+        "tokens": int(float(str(counts.get("tokens") or 0))),
+        "cost_usd": round(float(str(counts.get("cost_usd") or 0.0)), 6),
+    }
 
 
 def _day(now: int) -> str:

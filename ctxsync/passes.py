@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ctxsync import runs, spool
+from ctxsync.backlog import of as backlog_of
 from ctxsync.engine.graph.store import translated
 from ctxsync.errors import ConfigError, GraphError, RateLimited, StoreMissing, UsageError
 from ctxsync.forms import RESERVED_NAMES
@@ -178,6 +179,7 @@ def preview(app: App, request: SyncRequest, progress: Callable[[Step], None]) ->
         "dry_run": True,
         "sections": sections,
         "estimated_seconds": round(sections * SECONDS_PER_SECTION, 1),
+        "backlog": backlog_of(app, ask=True),
         "problems": [problem for report in reports for problem in report.problems],
     }
 

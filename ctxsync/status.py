@@ -22,7 +22,9 @@ TIERS = "SELECT tier, count(*) FROM evidence WHERE active > 0 GROUP BY tier ORDE
 
 def status(app: App, *, full: bool) -> dict[str, Any]:
     """Return DESIGN's `status` JSON. Raises `StoreMissing` at no point: a home without a log has counts of zero."""
+    from ctxsync.backlog import of, shares
     from ctxsync.engine.graph.store import translated
+    from ctxsync.escalating import totals
 
     found: dict[str, Any] = {
         "home": str(app.home.path),
@@ -36,6 +38,10 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
         "quarantined": [],
         "contradictions": 0,
         "tiers": {},
+        "tier_shares": {},
+        "mode": app.config.mode,
+        "configured_mode": app.config.extraction.mode,
+        "backlog": None,
         "tokens": 0,
         "cost_usd": 0.0,
         "daemon": None,
@@ -53,6 +59,7 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
         with closing(store):
             head, log_id = store.head()[0], store.log_id
             found |= {"position": head, "events": store.count(), "lag": head}
+            found |= totals(store)
     noted = runs.read(app.home)
     paused: dict[str, list[dict[str, str]]] = {}
     items: dict[str, int] = {}
@@ -73,10 +80,12 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
             ]
             items = dict(graph.db.execute(ITEMS))
             found["tiers"] = {str(tier): count for tier, count in graph.db.execute(TIERS)}
+            found["tier_shares"] = shares(graph.db)
             if graph.log_id not in ("", log_id):
                 found["graph"] = "The graph belongs to another log."
             if full:
                 found |= {"state_hash": graph.state_hash(), "history_hash": graph.history_hash()}
+    found["backlog"] = of(app, ask=False)
     for source in app.config.sources:
         ran = noted["sources"].get(source.name, {})
         found["sources"].append(

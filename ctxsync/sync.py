@@ -66,7 +66,7 @@ class Step:
     """How far a pass is.
 
     Args:
-        phase: `read`, `extract`, `project`, `embed`, `verify`, `rebuild` or `import`.
+        phase: `read`, `extract`, `project`, `embed`, `escalate`, `verify`, `rebuild` or `import`.
         done: Items, episodes or events done in this phase (for `read`: of this source).
         total: How many there are; None while that is unknown.
         source: The source, in phase `read`.

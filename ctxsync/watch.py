@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ctxsync import runs, spool
 from ctxsync.errors import CtxsyncError, StoreLocked
+from ctxsync.idling import Idle
 from ctxsync.jobs import scheduled
 from ctxsync.passes import connect
 from ctxsync.sync import SyncRequest
@@ -43,6 +44,7 @@ TRY_AGAIN = 300.0
 RECONCILE = "reconcile"
 _SPOOL = "\0spool"  # no source is called so
 _STOP = "\0stop"
+_ANSWER = "\0answer"
 
 
 class Watch:
@@ -69,6 +71,7 @@ class Watch:
         self._problems: set[tuple[str, ...]] = set()
         self._due: dict[str, float] = {}  # monotonic seconds at which a source that was told to wait is read again
         self._unwatchable: dict[str, tuple[float, str]] = {}
+        self._idle = Idle(app, lambda: self.wake(_ANSWER), report)
 
     def wake(self, name: str) -> None:
         """Say that a source, or `reconcile`, is due; from any thread."""
@@ -94,15 +97,19 @@ class Watch:
                 warm(self._app)
                 self._report("ready")
             while not self._stopped.is_set():
-                names = self._next()
-                self._pass(names)
-                self._watch_sources()
+                self._idle.go_on()
+                names = self._next() - {_ANSWER}
+                if names:
+                    self._pass(names)
+                    self._watch_sources()
         self._report("stopped")
 
     def _next(self) -> set[str]:
         """Wait for a wake, then for quiet, and return what is due."""
+        idle = self._idle.due
+        times = [*self._due.values(), *([] if idle is None else [idle])]
         try:
-            wait = min(self._due.values()) - time.monotonic() if self._due else None
+            wait = min(times) - time.monotonic() if times else None
             names = {self._wakes.get(timeout=None if wait is None else max(0.0, wait))}
         except Empty:
             names = set()
@@ -146,6 +153,7 @@ class Watch:
             self._report(f"failed: {error}")
             return
         self._waiting = ""
+        self._idle.changed()
         if result is not None:
             self._tell(result)
             if result["interrupted"]:

@@ -18,6 +18,7 @@ _WORDS = {
     "extract": "Extracting",
     "project": "Updating the graph",
     "embed": "Indexing for search",
+    "escalate": "Asking higher tiers",
     "verify": "Checking the log",
     "rebuild": "Rebuilding the graph",
 }
