@@ -105,13 +105,16 @@ def _apart(found: Sequence[Find]) -> list[Find]:
 
 def _opened(path: Path, about: Mapping[str, str]) -> Any:
     config, precision = config_of(path), precision_of(path)
-    # The hub's client reads these once, when it is imported; the tokenizer comes from the folder.
+    # The tokenizer comes from the folder. The hub's client reads these once, when it is imported, which somebody else may
+    # have done; so its own switch is turned too.
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    import huggingface_hub.constants
     import onnxruntime
     from gliner2_onnx import GLiNER2ONNXRuntime
 
+    huggingface_hub.constants.HF_HUB_OFFLINE = True
     told = "".join(f" {DESCRIPTION} {label}: {text}" for label, text in about.items())
     if DESCRIPTION not in config["special_tokens"]:
         told = ""

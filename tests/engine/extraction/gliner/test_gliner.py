@@ -8,6 +8,7 @@ import socket
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import huggingface_hub.constants
 import pytest
 
 from ctxsync.engine.extraction import gliner
@@ -137,10 +138,12 @@ def test_opening_and_reading_ask_no_network(model: Path, monkeypatch: pytest.Mon
     def refuse(*_: object) -> None:
         raise AssertionError("a connection")
 
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # as where another part imported it first
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
     assert names(model).find("in Lisbon")
+    assert huggingface_hub.is_offline_mode()
 
 
 def test_statements_are_the_built_in_ones_and_names_of_both_count(model: Path) -> None:
