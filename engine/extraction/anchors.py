@@ -22,11 +22,13 @@ _CONTRACTED = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"
 # What may be left out of a phrase without a change of meaning; `later version of` is not `version of`.
 _SKIPPED = (w.FILLERS - w.word_set("own back first later together only")) | w.word_set("so much such well here")
 _KEPT = w.word_set("early friendly only family")
-_DENYING = frozenset({"not", "never", "neither", "nor", "hardly", "barely", "scarcely"})
+_DENYING = w.word_set("not never neither nor no none nothing hardly barely scarcely")
 # `failed to attend`: the verb that carries the meaning is denied.
 _DENYING_VERBS = frozenset({"fail", "refuse", "decline", "neglect", "forget", "deny", "avoid"})
 # `is`, `became` and `serves as` an owner.
 _COPULAS = frozenset({"be", "become", "remain"})
+# `overseen`, `outgrown`: what holds of the verb inside holds of them.
+_PREFIX = re.compile(r"^(?:over|out|under|fore|mis|un|re|co-)(?=\w{3})")
 _AGENT = re.compile(r"(?:er|or|ar|ian|ist)$")
 
 
@@ -35,7 +37,7 @@ class Reading:
     """A phrase as the matcher compares it.
 
     Args:
-        key: Base forms that decide the meaning, active voice, never empty for a phrase that has a word.
+        key: Base forms that decide the meaning, active voice.
         turn: -1 where a passive was turned around, else 1.
         denied: The phrase says that it does not hold.
         text: The words in the active voice, as they are embedded.
@@ -48,19 +50,23 @@ class Reading:
 
 
 def read(phrase: str) -> Reading:
-    """Return the reading of a phrase; one without a word has an empty key."""
+    """Return the reading of a phrase; one of articles and the like alone has an empty key."""
     text = phrase.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     for short, long in _CONTRACTED:
         text = text.replace(short, long)
     every = [word.removesuffix("'s") for word in _WORD.findall(text)]
     every = [word for word in every if word != "s"]
-    words = [word for word in every if word not in _SKIPPED and (word in _KEPT or not w.is_adverb(word))] or every
+    words = [
+        word for word in every if word not in _SKIPPED and (word in _KEPT or not w.is_adverb(word) or word in _DENYING)
+    ]
     spoken, turn = _active(every)
     words, _ = _active(words)
     key = tuple(_bases(words))
-    if key and key[0] in _COPULAS and len(key) > 1 and not w.is_participle(words[-len(key) + 1]):
+    if key == ("be",):
+        key = ()
+    if key and key[0] in _COPULAS and len(key) > 1 and not _is_participle(words[-len(key) + 1]):
         key = key[1:]
-    denying = sum(word in _DENYING for word in key) + (key[:1] != () and key[0] in _DENYING_VERBS and len(key) > 1)
+    denying = sum(word in _DENYING for word in words) + (key[:1] != () and key[0] in _DENYING_VERBS and len(key) > 1)
     # `cannot run without` needs it: two denials are none.
     denied = denying % 2 == 1 and "without" not in key and key[:2] != ("not", "only")
     return Reading(key, turn, denied=denied, text=" ".join(spoken))
@@ -70,7 +76,7 @@ def _active(words: Sequence[str]) -> tuple[list[str], int]:
     if len(words) > 1 and words[-1] == "by":
         for index, word in enumerate(words[:-1]):
             before = {w.lemma(other) for other in words[:index]}
-            if w.is_participle(word) and before <= {"be", "have", "get", "not", "will", "would", "can", "could", "may"}:
+            if _is_participle(word) and before <= {"be", "have", "get", "not", "will", "would", "can", "could", "may"}:
                 kept = [other for other in words[:index] if other in _DENYING]
                 return [*kept, *words[index:-1]], -1
     return list(words), 1
@@ -78,9 +84,9 @@ def _active(words: Sequence[str]) -> tuple[list[str], int]:
 
 def _bases(words: Sequence[str]) -> Iterator[str]:
     for index, word in enumerate(words):
-        base = w.lemma(word)
+        base = _lemma(word)
         following = words[index + 1] if index + 1 < len(words) else ""
-        participle = bool(following) and (w.is_participle(following) or following in w.BE_FORMS)
+        participle = bool(following) and (_is_participle(following) or following in w.BE_FORMS)
         if base == "be" and following.endswith("ing") and following not in w.NOT_VERBS:
             continue
         if base == "be" and following in w.BE_FORMS:
@@ -91,6 +97,17 @@ def _bases(words: Sequence[str]) -> Iterator[str]:
             continue
         else:
             yield base
+
+
+def _is_participle(word: str) -> bool:
+    return w.is_participle(word) or w.is_participle(_PREFIX.sub("", word))
+
+
+def _lemma(word: str) -> str:
+    base = w.lemma(word)
+    prefix = _PREFIX.match(word)
+    # An irregular verb is listed without its prefixes.
+    return prefix.group() + w.lemma(word[prefix.end() :]) if prefix and base == word else base
 
 
 def traits(reading: Reading) -> list[tuple[str, float]]:
