@@ -43,21 +43,37 @@ def extraction(out: Out, document: dict[str, Any]) -> None:
 
 
 def _how(document: dict[str, Any]) -> str:
+    from ctxsync.cli.gate_words import in_words
+
     tier = document["tier"]
-    gate = document.get("gate") or []
-    reasons = f"asked for a higher tier: {', '.join(gate)}" if gate else "sure enough to stay at this tier"
+    gate = [one_line(in_words(str(entry))) for entry in document.get("gate") or []]
     return joined(
         [
             f"tier {tier} ({_TIERS.get(tier, 'unknown')})",
             str(document.get("model") or ""),
             f"confidence {document['confidence']:.2f}",
-            reasons,
+            "; ".join(gate) or "sure enough to stay at this tier",
+            _spent(document),
         ]
     )
 
 
+def _spent(document: dict[str, Any]) -> str:
+    """Return what an extraction took: time, tokens and cost, those that are known."""
+    ms, tokens = document.get("ms") or 0, (document.get("tokens_in") or 0) + (document.get("tokens_out") or 0)
+    cost = document.get("cost_usd") or 0
+    return joined(
+        [
+            (f"{ms / 1000:,.1f} s" if ms >= 1000 else f"{ms:,.0f} ms") if ms else "",
+            f"{document['tokens_in']:,} + {document['tokens_out']:,} tokens" if tokens else "",
+            f"${cost:.5f}" if cost else "",
+        ],
+        ", ",
+    )
+
+
 def explanation(out: Out, document: dict[str, Any]) -> None:
-    """Print each episode, and each run over it."""
+    """Print each episode, and what each tier made of it, in the order in which they read it."""
     for index, episode in enumerate(document["episodes"]):
         if index:
             line(out)
@@ -66,8 +82,22 @@ def explanation(out: Out, document: dict[str, Any]) -> None:
         line(out, shorten(one_line(episode["text"]), 400), indent=4)
         if not episode["extractions"]:
             line(out, "Not extracted yet: run ctxsync sync")
-        for run in episode["extractions"]:
-            line(out, (f"run {one_line(run['run'])}", DIM))
-            extraction(out, run)
-        for failure in episode["failures"]:
-            line(out, (f"tier {failure['tier']} failed: ", "yellow"), one_line(failure["error"]))
+        bodies = {body["position"]: body for body in (*episode["extractions"], *episode["failures"])}
+        for run, (_, body) in zip(episode["runs"], sorted(bodies.items()), strict=True):
+            if run["outcome"] == "failed":
+                _failed(out, run)
+                continue
+            counts = " (this one counts)" if run["counts"] and len(bodies) > 1 else ""
+            line(out, (f"run {one_line(run['run'])}{counts}", DIM))
+            extraction(out, body)
+        for waits in episode["waits"]:
+            until = f" It goes on after {waits['until'][:16].replace('T', ' ')} UTC." if waits["until"] else ""
+            line(out, (f"waits for tier {waits['tier']}: ", "yellow"), f"{one_line(waits['why'])}{until}")
+
+
+def _failed(out: Out, run: dict[str, Any]) -> None:
+    line(out, (f"tier {run['tier']} failed: ", "yellow"), one_line(run["error"]), (f"  {one_line(run['model'])}", DIM))
+    if run["attempt"]:
+        again = run["retry_at"]
+        what = f"tried again after {again[:16].replace('T', ' ')} UTC" if again else "not tried again"
+        line(out, (f"{one_line(run['reason'])}, attempt {run['attempt']}; {what}", DIM), indent=4)
