@@ -74,6 +74,7 @@ def examine(app: App, *, chain: bool = False, online: bool = False) -> list[Find
         ("sqlite", _sqlite),
         ("git", _git),
         ("models", _models),
+        ("gliner2", lambda: _gliner(app)),
         ("log", lambda: _log(app, chain=chain)),
         ("graph", lambda: _graph(app)),
         ("sources", lambda: _sources(app, online=online)),
@@ -173,6 +174,31 @@ def _models() -> Iterator[Finding]:
         yield Finding("models", "error", f"Missing packages: {', '.join(missing)}.", "Reinstall ctxsync.")
     else:
         yield Finding("models", "ok", "The extraction and embedding models are installed.")
+
+
+def _gliner(app: App) -> Iterator[Finding]:
+    """Find whether the GLiNER2 model is whole, every byte of it; nothing to say where none is wanted."""
+    from ctxsync import model_store
+    from ctxsync.engine.extraction import gliner
+
+    wanted = app.config.extraction.tier1
+    place = model_store.folder(app.home) / model_store.GLINER
+    worst = "error" if wanted == "gliner2" else "warning"
+    instead = "" if wanted == "gliner2" else " The built-in extractor reads instead."
+    if not place.exists():
+        if wanted == "gliner2":
+            message = "extraction.tier1 is gliner2, and no such model is installed."
+            yield Finding(
+                "gliner2", "error", message, "Run `ctxsync models pull gliner2`, or `ctxsync models add FOLDER`."
+            )
+    elif wrong := model_store.fault(place, thorough=True):
+        remedy = f"Run `ctxsync models remove {model_store.GLINER}`, then add it again."
+        yield Finding("gliner2", worst, f"The GLiNER2 model is damaged: {wrong}.{instead}", remedy)
+    elif not gliner.is_available():
+        yield Finding("gliner2", worst, f"The library that runs GLiNER2 is missing.{instead}", gliner.INSTALL)
+    else:
+        unused = ", and not used: extraction.tier1 is builtin" if wanted == "builtin" else ""
+        yield Finding("gliner2", "ok", f"The GLiNER2 model is installed and whole{unused}.")
 
 
 def _log(app: App, *, chain: bool) -> Iterator[Finding]:

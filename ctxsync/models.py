@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ctxsync.errors import ModelError
+
 if TYPE_CHECKING:
     from ctxsync.config import Config
     from ctxsync.engine.embedding import Embedder, VectorCache
-    from ctxsync.engine.extraction.base import Extracts
+    from ctxsync.engine.extraction.base import Extracts, Identity, Tier
     from ctxsync.engine.extraction.chain import Chain
     from ctxsync.engine.extraction.escalation import Step
     from ctxsync.engine.extraction.invalidation import GraphFacts
+    from ctxsync.engine.schema import Schema
     from ctxsync.home import Home
 
 
@@ -40,15 +43,41 @@ class LocalModels:
         self._embedder: Embedder | None = None
 
     def chain(self) -> Chain:
-        """Return the built-in chain for the shipped schema and the configured identity."""
+        """Return the chain for the shipped schema and the configured identity, with GLiNER2 where it is to be used.
+
+        Raises:
+            ModelError: `extraction.tier1` asks for GLiNER2, and it is not there or not whole.
+        """
         if self._chain is None:
             from ctxsync.engine.extraction.base import Identity
-            from ctxsync.engine.extraction.chain import build_chain
+            from ctxsync.engine.extraction.chain import Chain, build_chain
             from ctxsync.engine.schema import universal
 
             identity = Identity(names=self._config.identity.names, keys=self._config.identity.keys)
-            self._chain = build_chain(universal(), identity, gates=self._config.gate.gate())
+            gates, gliner = self._config.gate.gate(), self._gliner(universal(), identity)
+            if gliner is None:
+                self._chain = build_chain(universal(), identity, gates=gates)
+            else:
+                self._chain = Chain(universal(), identity, [gliner], gates=gates)
         return self._chain
+
+    def _gliner(self, schema: Schema, identity: Identity) -> Tier | None:
+        """Return the GLiNER2 tier; None where the built-in extractor is to read."""
+        wanted = self._config.extraction.tier1
+        if wanted == "builtin":
+            return None
+        from ctxsync import model_store
+        from ctxsync.engine.extraction import gliner
+
+        path = model_store.installed(self._home).get(model_store.GLINER)
+        if path is not None and (wanted == "gliner2" or gliner.is_available()):
+            return gliner.load(path, schema, identity)
+        if wanted == "gliner2":
+            raise ModelError(
+                "extraction.tier1 is gliner2, and no GLiNER2 model is installed and whole.",
+                remedy='Run `ctxsync models list`, or set tier1 = "auto".',
+            )
+        return None
 
     def higher(self, facts: GraphFacts | None = None) -> tuple[list[Step], str]:
         """Return the tiers above tier 1, the lowest first, and why there is none on this machine; asks local servers."""
