@@ -29,6 +29,7 @@ from ctxsync.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Self
 
     from ctxsync.engine.door.transport import Answer, Transport
     from ctxsync.engine.privacy.scrub import Scrubber
@@ -146,6 +147,12 @@ class Door:
         if self._transport is not None:
             self._transport.close()
         self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _models(self, provider: Provider) -> Iterator[str]:
         for model in dict.fromkeys((provider.model, *provider.successors)):
