@@ -9,12 +9,14 @@ import typer
 
 from ctxsync.cli.group import Command, Group
 from ctxsync.cli.inert import one_line, typed
-from ctxsync.cli.options import JsonFlag, show
+from ctxsync.cli.options import JsonFlag, home_of, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxsync.cli.output import Out
+    from ctxsync.engine.embedding import VectorCache
+    from ctxsync.home import Home
 
 FAILED = 1
 
@@ -61,6 +63,7 @@ def list_(as_json: JsonFlag = False) -> None:
 
 @group.command(cls=Command)
 def match(
+    ctx: typer.Context,
     phrase: Annotated[list[str] | None, typer.Argument(metavar="PHRASE", help="A phrase.", show_default=False)] = None,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help='Read lines {"phrase"} from stdin; print each with its match.')
@@ -78,30 +81,48 @@ def match(
     from ctxsync.errors import UsageError
 
     if jsonl:
-        return _batch(sys.stdin.buffer)
+        return _batch(home_of(ctx), sys.stdin.buffer)
     if not phrase:
         raise UsageError("There is no phrase.", remedy='Run `ctxsync schema match "works at"`.')
     words = typed(" ".join(phrase))
-    show({"phrase": words, **_matches([words])[0]}, _matched, as_json=as_json)
+    show({"phrase": words, **_matches(home_of(ctx), [words])[0]}, _matched, as_json=as_json)
     return 0
 
 
-def _matches(phrases: list[str]) -> list[dict[str, Any]]:
+def _matches(home: Home, phrases: list[str]) -> list[dict[str, Any]]:
+    from contextlib import closing, nullcontext
+
     from ctxsync.engine.extraction.matcher import Matcher
     from ctxsync.engine.schema import universal
 
-    return [
-        {
-            "relation": found.relation,
-            "phrase_class": found.phrase_class,
-            "direction": found.direction,
-            "score": round(float(found.score), 4),
-        }
-        for found in Matcher(universal()).match(phrases)
-    ]
+    cache = _cache(home)
+    with closing(cache) if cache is not None else nullcontext():
+        return [
+            {
+                "relation": found.relation,
+                "phrase_class": found.phrase_class,
+                "direction": found.direction,
+                "score": round(float(found.score), 4),
+            }
+            for found in Matcher(universal, cache=cache).match(phrases)
+        ]
 
 
-def _batch(lines: Iterable[bytes]) -> int:
+def _cache(home: Home) -> VectorCache | None:
+    """Return the home's vectors; None where there is no home yet, or it cannot be written: they only save time."""
+    from ctxsync.engine.embedding import VectorCache
+    from ctxsync.errors import ConfigError, StoreError
+
+    if not home.config_path.exists() and not home.events_path.exists():
+        return None
+    try:
+        home.reserve(home.cache_path)
+        return VectorCache(home.cache_path)
+    except (ConfigError, StoreError):
+        return None
+
+
+def _batch(home: Home, lines: Iterable[bytes]) -> int:
     """Match all lines at once: phrases are short, and the matcher's batch is what makes it quick."""
     import orjson
 
@@ -118,7 +139,7 @@ def _batch(lines: Iterable[bytes]) -> int:
         except ValueError as error:
             read.append({"error": f"line {number}: {error}"})
     good_lines = [entry for entry in read if "error" not in entry]
-    results = iter(_matches([entry["phrase"] for entry in good_lines]))
+    results = iter(_matches(home, [entry["phrase"] for entry in good_lines]))
     for entry in read:
         print_json_line(entry if "error" in entry else entry | next(results))
     return FAILED if len(good_lines) < len(read) else 0

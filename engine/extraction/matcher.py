@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ctxsync.engine.extraction import words as w
 from ctxsync.engine.extraction.anchors import Reading, read
 from ctxsync.engine.extraction.lexicon import EXACT, NOUN, ROLE, Lexicon, Match
+from ctxsync.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +39,7 @@ class Matcher:
         schema: The schema, or what returns the one of now: another digest is taken up at the next call.
         embedder: Makes vectors; the shipped one, loaded at the first phrase that nothing lists, when None.
         cache: Where vectors are kept between runs, the anchors' and those of phrases asked for; when None, the
-            anchors' are computed anew (2 to 3 s for 2,300).
+            anchors' are computed anew (2 to 3 s for 2,300). One that cannot be used is done without.
     """
 
     def __init__(
@@ -112,7 +113,12 @@ class Matcher:
 
         if self._embedder is None:
             self._embedder = Embedder()
-        return self._cache.embed(self._embedder, texts) if self._cache else self._embedder.embed(texts)
+        if self._cache is not None:
+            try:
+                return self._cache.embed(self._embedder, texts)
+            except StoreError:
+                self._cache = None  # busy, full or read-only: it only saves time
+        return self._embedder.embed(texts)
 
 
 class _Listed:
