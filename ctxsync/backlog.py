@@ -27,6 +27,8 @@ BYTES_A_TOKEN: Final = 4.3
 EXPECTED_MS: Final = {2: 6_000.0, 3: 2_000.0, 4: 3_000.0}
 """What an episode takes at a tier of which the log has nothing yet (SPEC "Tiers")."""
 SAMPLE: Final = 20
+EXPECTED_SHARE: Final = 0.3
+"""Of episodes that nothing was measured on, how many will ask for a higher tier (SPEC aims at tier 1 keeping 70 %)."""
 LAST_AT = "SELECT position FROM extraction WHERE tier BETWEEN ? AND ? ORDER BY position DESC LIMIT ?"
 SHARES = """
 SELECT x.tier, count(*) FROM holding AS h JOIN episode AS e ON e.id = h.episode
@@ -60,8 +62,9 @@ def backlog(
 
     Returns:
         `{"mode", "configured_mode", "asking", "known", "tiers": [{"tier", "model", "waiting", "tokens", "cost_usd",
-        "seconds", "ends", "sources": {name: waiting}}], "rests": [{"tier", "until", "why"}], "local"}`. `asking` counts
-        held episodes whose result asks for a higher tier; `known` is false where the settings changed since the last pass.
+        "seconds", "ends", "sources": {name: waiting}}], "rests": [{"tier", "until", "why"}], "local", "share"}`. `asking`
+        counts held episodes whose result asks for a higher tier, `share` is that of those that asked; `known` is false
+        where the settings changed since the last pass; `local` says why there is no local model.
     """
     note = noted(app)
     known = note.get("steps") if steps is None else steps
@@ -75,6 +78,10 @@ def backlog(
         "rests": resting(app),
         "local": note.get("local", ""),
     }
+    tiers = shares(db)
+    whole = sum(tier["episodes"] for tier in tiers.values())
+    higher = sum(tier["episodes"] for name, tier in tiers.items() if int(name) > 1)
+    found["share"] = round((found["asking"] + higher) / whole, 3) if whole else None
     if may_escalate(app):
         found["tiers"] = [_tier(app, db, store, step) for step in known or ()]
     return found
@@ -146,13 +153,24 @@ def planned(app: App) -> list[dict[str, Any]] | None:
     return [{**asdict(step.place), "cloud": step.cloud, "model": step.tier.model} for step in steps]
 
 
-def of(app: App, *, ask: bool) -> Any:
-    """Return the backlog of a home, or None where it has no log or graph yet.
+def of(app: App, *, ask: bool, sections: int = 0) -> Any:
+    """Return the backlog of a home; None where it has no log or graph yet and nothing is to come.
 
     Args:
         app: The home.
         ask: Ask local servers what they have, instead of taking what the last pass noted.
+        sections: So many more would be read now: `new` and `expected` (of them, how many will ask for a higher tier) say.
     """
+    found = _of(app, ask=ask)
+    if found is None and not sections:
+        return None
+    empty = {"mode": app.config.mode, "configured_mode": app.config.extraction.mode, "asking": 0, "known": False}
+    found = found or {**empty, "tiers": [], "rests": [], "local": "", "share": None}
+    share = found["share"] if found["share"] is not None else EXPECTED_SHARE
+    return found | {"new": sections, "expected": round(sections * share)}
+
+
+def _of(app: App, *, ask: bool) -> Any:
     from ctxsync.engine.graph.store import translated
     from ctxsync.errors import GraphError, StoreError
 

@@ -76,6 +76,7 @@ class Escalator:
         self._skipped: set[tuple[str, str]] = set()
         self._troubles: dict[int, int] = {}
         self._behind = False
+        self._new_facts = 0
         self.rests = {int(tier): Rest(**rest) for tier, rest in noted(app).get("rests", {}).items()}
 
     def next(self) -> escalation.Outcome | None:
@@ -140,10 +141,15 @@ class Escalator:
             with self._app.lock(JOB), self._app.store(write=True) as store:
                 self._project(store)
 
+    @property
+    def new_facts(self) -> int:
+        """How many facts are believed now that were not before, by what was kept."""
+        return self._new_facts
+
     def _project(self, store: EventStore) -> None:
         from ctxsync.upkeep import catch_up_graph
 
-        catch_up_graph(self._app, store, no_progress)
+        self._new_facts += catch_up_graph(self._app, store, no_progress)
         self._behind = False
         self._taken = set(self._skipped)
 
@@ -237,7 +243,8 @@ def escalate(
         app: The home.
         seconds: At most so long; the last answer is waited for.
         progress: Told after each episode; what it raises ends it there.
-        done: Gets `escalated` and `escalation_failed` (episodes), and `rests`: tiers that are left alone for a while.
+        done: Gets `escalated` and `escalation_failed` (episodes), and `rests`: tiers that are left alone for a while;
+            its `facts` and `new_facts` are brought up to that.
     """
     done |= {"escalated": 0, "escalation_failed": 0}
     if seconds <= 0 or not may_escalate(app):
@@ -252,6 +259,10 @@ def escalate(
     finally:
         escalator.finish()
         done["rests"] = resting(app)
+        if escalator.new_facts:
+            done["new_facts"] += escalator.new_facts
+            with closing(app.graph()) as graph:
+                done["facts"] = graph.count("facts_current")
 
 
 def may_escalate(app: App) -> bool:
@@ -311,7 +322,7 @@ def spent_today(app: App) -> float:
     from ctxsync.engine.door.ledger import Ledger
 
     now = app.clock() / 1000
-    ledger = Ledger(app.home.path / "egress.db")
+    ledger = Ledger(app.home.egress_path)
     try:
         return sum(float(call["cost"] or 0.0) for call in ledger.calls(since=now - now % DAY))
     finally:

@@ -179,7 +179,7 @@ def preview(app: App, request: SyncRequest, progress: Callable[[Step], None]) ->
         "dry_run": True,
         "sections": sections,
         "estimated_seconds": round(sections * SECONDS_PER_SECTION, 1),
-        "backlog": backlog_of(app, ask=True),
+        "backlog": backlog_of(app, ask=True, sections=sections),
         "problems": [problem for report in reports for problem in report.problems],
     }
 

@@ -185,7 +185,7 @@ def open_door(config: Config, home: Home) -> Door:
     from ctxsync.engine.door.door import Door
     from ctxsync.engine.door.ledger import Ledger
 
-    ledger = Ledger(home.path / "egress.db")
+    ledger = Ledger(home.egress_path)
     return Door(allow_cloud=config.privacy.allow_cloud, scrub=config.privacy.pii_scrubbing, ledger=ledger)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ctxsync.cli import render_backlog
 from ctxsync.cli.inert import one_line
 from ctxsync.cli.output import count, joined, line
 from ctxsync.cli.times import instant_words
@@ -30,10 +31,17 @@ def status(out: Out, document: dict[str, Any]) -> None:
         line(out, ("graph  ", "dim"), told, count(document["entities"], "entity", "entities"), _lag(document))
     else:
         line(out, ("graph  ", "dim"), f"{one_line(state)} Build it anew: ctxsync rebuild")
-    tiers = {tier: number for tier, number in (document.get("tiers") or {}).items() if number}
+    tiers = document.get("tier_shares") or {}
     if tiers:
-        counts = [f"{_TIERS.get(tier, f'tier {tier}')} {number:,}" for tier, number in sorted(tiers.items())]
-        line(out, ("tiers  ", "dim"), ", ".join(counts))
+        shares = [
+            f"{_TIERS.get(tier, f'tier {tier}')} {held['episodes']:,} ({held['share']:.0%})"
+            for tier, held in sorted(tiers.items())
+        ]
+        spent = f"; {document['tokens']:,} tokens" if document.get("tokens") else ""
+        cost = f", ${document['cost_usd']:,.2f}" if document.get("cost_usd") else ""
+        line(out, ("tiers  ", "dim"), f"{', '.join(shares)} of episodes{spent}{cost}")
+    render_backlog.mode(out, document)
+    render_backlog.backlog(out, document.get("backlog"))
     for key in ("state_hash", "history_hash"):
         if document.get(key):
             line(out, (f"{key} ", "dim"), str(document[key]))

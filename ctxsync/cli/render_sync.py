@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ctxsync.cli import render_backlog
 from ctxsync.cli.inert import one_line
 from ctxsync.cli.output import count, joined, line
 
@@ -32,6 +33,7 @@ def report(out: Out, document: dict[str, Any]) -> None:
             kinds = ", ".join(f"{number} {one_line(kind)}" for kind, number in sorted(skipped.items()))
             line(out, (f"{one_line(source['name'])}: skipped, no parser: {kinds}", "dim"))
     line(out, _whole(document))
+    _higher(out, document)
     for note in document.get("notes") or []:
         line(out, one_line(str(note)))
     problems(out, document.get("problems") or [])
@@ -79,6 +81,23 @@ def _whole(document: dict[str, Any]) -> str:
         f"{count(document.get('new_facts') or 0, 'new fact')}, {document.get('facts') or 0:,} current; "
         f"{document.get('seconds') or 0:.1f} s"
     )
+
+
+def _higher(out: Out, document: dict[str, Any]) -> None:
+    """Print what higher tiers did, or what waits for them."""
+    found = document.get("backlog")
+    if found:
+        if found.get("new") and (found["tiers"] or found["asking"]):
+            told = f"{found['expected']:,} of the {count(found['new'], 'new section')} may ask for a higher tier"
+            line(out, ("waits  ", "dim"), told)
+        render_backlog.backlog(out, found)
+    read, failed = document.get("escalated") or 0, document.get("escalation_failed") or 0
+    if read or failed:
+        told = f"{count(read, 'episode')} read by higher tiers"
+        line(out, told, f", {failed:,} failed: ctxsync explain says why" if failed else "")
+    for rest in document.get("rests") or []:
+        until = str(rest["until"])[:16].replace("T", " ")
+        line(out, f"tier {rest['tier']} goes on after {until} UTC: {one_line(rest['why'])}")
 
 
 def problems(out: Out, found: list[dict[str, Any]]) -> None:
