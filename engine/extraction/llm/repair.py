@@ -56,12 +56,13 @@ def parse(content: str) -> Parsed:
     text = content.strip().removeprefix("\ufeff")[:_LONGEST]
     if not text:
         raise BadReply("The answer is empty.")
-    if _is_answer(whole := _strict(text)):
+    if _is_answer(whole := _lowered(_strict(text))):
         return Parsed(whole, clean=True)
     words = _THOUGHT.sub("", text)
     echoed = False
     partial: Parsed | None = None
-    for value, complete in _objects(words):
+    for found, complete in _objects(words):
+        value = _lowered(found)
         if _is_answer(value):
             if complete:
                 return Parsed(value, clean=False)
@@ -89,6 +90,15 @@ def _strict(text: str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
+
+
+def _lowered(value: Any, depth: int = 2) -> Any:
+    """Return a value with the keys of an answer and of its elements in small letters; those of attributes stay."""
+    if isinstance(value, list) and depth:
+        return [_lowered(item, depth - 1) for item in value]
+    if not isinstance(value, dict) or not depth:
+        return value
+    return {str(key).lower(): _lowered(item, depth) if isinstance(item, list) else item for key, item in value.items()}
 
 
 def _is_answer(value: Any) -> bool:
@@ -172,10 +182,10 @@ class _Reader:
     def _key(self, char: str) -> tuple[str, bool]:
         if char in _CLOSER:
             key, whole = self._string(char)
-            return key.strip().lower(), whole
+            return key.strip(), whole
         if bare := _KEY.match(self.text, self.at):
             self.at = bare.end()
-            return bare[0].lower(), True
+            return bare[0], True
         raise _Malformed
 
     def _word(self) -> tuple[Any, bool]:

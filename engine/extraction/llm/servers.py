@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from ctxsync.connectors.base import Json
     from ctxsync.engine.door.provider import Provider
+    from ctxsync.errors import ProviderRefused
 
 Form = Literal["schema", "object", "plain"]
 FORMS: tuple[Form, ...] = ("schema", "object", "plain")
@@ -28,9 +30,19 @@ UNKNOWN_CONTEXT = 8_192
 """For a local server that does not say: the least that current models are started with."""
 
 
+# The door's messages put the status in brackets.
+_STATUS = re.compile(r"\((\d{3})\b")
+
+
 def is_ollama(provider: Provider) -> bool:
     """Say whether a provider speaks Ollama's own API: it is called so, and its URL is not that of its OpenAI one."""
     return provider.name.startswith("ollama") and not provider.url.rstrip("/").endswith("/v1")
+
+
+def refuses_form(error: ProviderRefused) -> bool:
+    """Say whether a refusal may be of the form of answer that was asked for, rather than of key, model or path."""
+    status = _STATUS.search(error.message)
+    return status is None or status[1] in ("400", "422")
 
 
 def root(provider: Provider) -> Provider:

@@ -32,13 +32,11 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.llm.servers import Form
     from ctxsync.engine.schema import Schema
 
-TOKENS = 1024
+TOKENS = 1536
 """Most tokens of an answer; SPEC expects 200."""
 
 # The first try is the likeliest answer. At temperature 0 another seed changes nothing, so the second one is warmed.
 _TRIES = ((7, 0.0), (11, 0.3))
-# The statuses with which servers refuse a form of answer that they do not know.
-_FORM_REFUSED = (400, 422)
 # Raise it with every change that alters what an answer becomes.
 _CODE_VERSION = 1
 
@@ -180,7 +178,7 @@ class LlmTier:
             try:
                 reply = self._door.send(provider, replace(about, path=path, body=body))
             except ProviderRefused as error:
-                if getattr(error, "status", 400) not in _FORM_REFUSED:
+                if not servers.refuses_form(error):
                     raise
                 refused = refused or error
                 continue
