@@ -75,6 +75,7 @@ def examine(app: App, *, chain: bool = False, online: bool = False) -> list[Find
         ("git", _git),
         ("models", _models),
         ("gliner2", lambda: _gliner(app)),
+        ("tiers", lambda: _tiers(app)),
         ("log", lambda: _log(app, chain=chain)),
         ("graph", lambda: _graph(app)),
         ("sources", lambda: _sources(app, online=online)),
@@ -174,6 +175,12 @@ def _models() -> Iterator[Finding]:
         yield Finding("models", "error", f"Missing packages: {', '.join(missing)}.", "Reinstall ctxsync.")
     else:
         yield Finding("models", "ok", "The extraction and embedding models are installed.")
+
+
+def _tiers(app: App) -> Iterator[Finding]:
+    from ctxsync.doctor_tiers import examine as examined
+
+    yield from examined(app)
 
 
 def _gliner(app: App) -> Iterator[Finding]:

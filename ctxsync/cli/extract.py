@@ -12,8 +12,9 @@ from ctxsync.cli.inert import typed
 from ctxsync.cli.options import JsonFlag, now_ms, open_app, read_stdin, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from ctxsync.app import App
     from ctxsync.engine.extraction.base import Episode, Extraction
 
 BATCH = 64
@@ -30,16 +31,28 @@ def extract(
         bool,
         typer.Option("--jsonl", help='Read lines {"id","text","occurred_at"?,"source"?} from stdin; print one each.'),
     ] = False,
+    tier: Annotated[
+        int,
+        typer.Option(
+            "--tier",
+            min=1,
+            max=4,
+            metavar="N",
+            help="Also ask this tier: 2 a local LLM, 3 and 4 the cloud, if allowed.",
+        ),
+    ] = 1,
     as_json: JsonFlag = False,
 ) -> int:
     """Show what a text would become, without storing it.
 
     Needs no home. With --jsonl the models load once for all lines, and the order is kept; a line that cannot be read
-    becomes {"id", "error"}, and the exit code is then 1.
+    becomes {"id", "error"}, and the exit code is then 1. With --tier 2, 3 or 4 the model of that tier reads the text as
+    well, whatever the gate says; where it fails, the lower tiers' result is shown with the failure (exit code 1).
 
     Examples:
         ctxsync extract "Nadia joined Fennel Labs in May 2025"
         ctxsync extract - < letter.txt
+        ctxsync extract --tier 2 "Nadia left Fennel Labs for Harbour Press"
         ctxsync extract --jsonl < texts.jsonl > extractions.jsonl
     """
     from ctxsync.errors import UsageError
@@ -47,17 +60,19 @@ def extract(
     if jsonl:
         if text and text != ["-"]:
             raise UsageError("--jsonl reads its lines from stdin.", remedy="Run `ctxsync extract --jsonl < FILE`.")
-        return _batch(ctx, sys.stdin.buffer)
+        return _batch(ctx, sys.stdin.buffer, tier)
     words = read_stdin() if text in (["-"], None) and not sys.stdin.isatty() else typed(" ".join(text or []))
     if not words.strip() or words == "-":
         raise UsageError("There is no text.", remedy='Run `ctxsync extract "Nadia joined Fennel Labs"`.')
     from ctxsync.cli.render_extract import extraction
 
     episode = _episode({"id": "text", "text": words}, now_ms())
-    for result, failures in _chain(ctx).extract([episode]):
-        document = shape(result) | ({"failures": [str(failure) for failure in failures]} if failures else {})
-        show(document, extraction, as_json=as_json)
-    return 0
+    failed = False
+    for result, failures in _chain(ctx, tier).extract([episode]):
+        told = [failure.error for failure in failures]
+        show(shape(result) | ({"failures": told} if told else {}), extraction, as_json=as_json)
+        failed = any(failure.tier > 1 for failure in failures)
+    return FAILED if failed else 0
 
 
 def explain(
@@ -79,19 +94,59 @@ def explain(
     show(explained(open_app(ctx), typed(" ".join(episode))), explanation, as_json=as_json)
 
 
-def _chain(ctx: typer.Context) -> Any:
+def _chain(ctx: typer.Context, tier: int) -> Any:
     from ctxsync.app import App
     from ctxsync.cli.options import home_of
     from ctxsync.config import load_config
 
     home = home_of(ctx)
-    return App(home, load_config(home)).models.chain()
+    app = App(home, load_config(home))
+    return app.models.chain() if tier == 1 else _Higher(app, tier)
 
 
-def _batch(ctx: typer.Context, lines: Iterable[bytes]) -> int:
+class _Higher:
+    """The chain with one higher tier behind it, which reads every text.
+
+    Args:
+        app: The home; its graph, where there is one, gives no facts: what is shown depends on the text alone.
+        tier: Its number.
+
+    Raises:
+        UsageError: The settings have no such tier.
+    """
+
+    def __init__(self, app: App, tier: int) -> None:
+        from ctxsync.errors import UsageError
+
+        steps, why = app.higher()
+        found = [step for step in steps if step.lowest <= tier <= step.highest]
+        if not found:
+            closed = f"The mode is {app.config.mode}, or no server of that tier has a key."
+            raise UsageError(
+                f"There is no tier {tier} here. {why if tier == 2 and why else closed}",
+                remedy="Run `ctxsync doctor`, which says what there is.",
+            )
+        self._chain, self._step = app.models.chain(), found[0]
+
+    def extract(self, episodes: Sequence[Episode]) -> Iterator[tuple[Extraction, list[Any]]]:
+        """Yield, for each episode in order, what all tiers made of it and which failed."""
+        from ctxsync.engine.extraction.chain import ExtractionFailure
+        from ctxsync.engine.extraction.escalation import joined
+        from ctxsync.errors import ExtractionError
+
+        for episode, (lower, failures) in zip(episodes, self._chain.extract(episodes), strict=True):
+            upper = next(iter(self._step.tier.extract([episode], [lower])))
+            if isinstance(upper, ExtractionError):
+                failure = ExtractionFailure(self._step.lowest, self._step.tier.model, str(upper))
+                yield lower, [*failures, failure]
+            else:
+                yield joined(self._step, lower, upper, {}), failures
+
+
+def _batch(ctx: typer.Context, lines: Iterable[bytes], tier: int) -> int:
     from ctxsync.cli.output import print_json_line
 
-    chain = _chain(ctx)
+    chain = _chain(ctx, tier)
     now, bad = now_ms(), 0
     for batch in batched(lines):
         read = [_line(line, number, now) for number, line in batch if line.strip()]
@@ -101,7 +156,9 @@ def _batch(ctx: typer.Context, lines: Iterable[bytes]) -> int:
                 bad += 1
                 print_json_line({"id": identity, "error": episode})
             else:
-                print_json_line(shape(next(results)[0]) | {"id": identity})
+                result, failures = next(results)
+                told = {"failures": [failure.error for failure in failures]} if failures else {}
+                print_json_line(shape(result) | {"id": identity} | told)
     if bad:
         sys.stderr.write(f"error: {bad} of the lines could not be read; each has an error in its place.\n")
     return FAILED if bad else 0
@@ -187,6 +244,9 @@ def shape(result: Extraction) -> dict[str, Any]:
         "model": result.model,
         "gate": result.gate,
         "ms": result.ms,
+        "tokens_in": result.tokens_in,
+        "tokens_out": result.tokens_out,
+        "cost_usd": result.cost_usd,
     }
 
 

@@ -70,8 +70,8 @@ class Gate:
         return [f"{KEEPS}density {density:.2g}>={self.entities_per_ten_words:g}, confidence {mean:.2f}"]
 
     def decide_again(self, extraction: Extraction, types: Collection[str]) -> list[str]:
-        """Return as `decide` whether the result of a higher tier will do: how dense a text is says nothing of that one."""
-        entities = [entity for entity in extraction.entities if entity.tier == extraction.tier]
+        """Return as `decide` whether what a higher tier found will do: how dense a text is says nothing of that one."""
+        entities = extraction.entities
         reasons = self._weak(entities, types)
         if reasons:
             return [f"{ASKS}{reason}" for reason in reasons]
