@@ -64,7 +64,7 @@ def _gliner(home: Home) -> dict[str, Any]:
     name, use = model_store.GLINER, "tier 1: names and types, instead of the built-in ones"
     place = model_store.folder(home) / name
     if not place.exists():
-        return _row(name, use, "not installed", licence="Apache-2.0", remedy=GET)
+        return _row(name, use, "not installed", licence="", remedy=GET)
     kept, wrong = model_store.manifest(place), model_store.fault(place)
     state, remedy = "installed", ""
     if wrong is not None:

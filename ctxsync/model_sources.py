@@ -6,6 +6,7 @@ devices, code and pickled weights. Readmes and the like are left out.
 
 from __future__ import annotations
 
+import re
 import tarfile
 import zipfile
 from contextlib import ExitStack
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     Opener = Callable[[], IO[bytes]]
 
 _CHUNK = 1 << 20
+_CARD = 1 << 14
+_LICENCE = re.compile(r"^license:\s*['\"]?([\w.+-]{1,40})", re.MULTILINE)
 
 
-def copy(path: Path, target: Path, progress: model_store.Progress) -> None:
-    """Copy a model's files into an empty folder.
+def copy(path: Path, target: Path, progress: model_store.Progress) -> str:
+    """Copy a model's files into an empty folder; return the licence that its readme names, empty where it names none.
 
     Args:
         path: A folder, or a .zip, .tar or .tar.gz file; one folder around everything is stripped.
@@ -39,7 +42,8 @@ def copy(path: Path, target: Path, progress: model_store.Progress) -> None:
     """
     with ExitStack() as stack:
         try:
-            files = _inner(_listed(path, stack))
+            listed = _listed(path, stack)
+            files = _inner(listed)
             total = model_store.whole({name: size for name, (size, _) in files.items()})
             done = 0
             for name, (size, opener) in sorted(files.items()):
@@ -49,6 +53,7 @@ def copy(path: Path, target: Path, progress: model_store.Progress) -> None:
                     )
                 done += size
             progress(total, total)
+            return _licence(listed)
         except (zipfile.BadZipFile, tarfile.TarError, EOFError, NotImplementedError, RuntimeError) as error:
             raise ModelError(f"{path} is a damaged archive: {error}.", remedy="Fetch it again.") from error
 
@@ -124,6 +129,17 @@ def _inner(found: dict[str, tuple[int, Opener]]) -> dict[str, tuple[int, Opener]
     top = f"{tops[0].as_posix()}/" if tops[0].parts else ""
     inner = {name.removeprefix(top): file for name, file in found.items() if name.startswith(top)}
     return {name: file for name, file in inner.items() if model_store.is_kept(name) and name != MANIFEST}
+
+
+def _licence(listed: dict[str, tuple[int, Opener]]) -> str:
+    """Return `license:` of a model card: the lines between `---` that its readme begins with."""
+    for name, (_, opener) in sorted(listed.items(), key=lambda entry: len(entry[0])):
+        if Path(name).name == "README.md":
+            with opener() as source:
+                head, _, rest = source.read(_CARD).decode("utf-8", "replace").partition("---")
+            found = None if head.strip() else _LICENCE.search(rest.partition("\n---")[0])
+            return found[1] if found else ""
+    return ""
 
 
 def _told(progress: model_store.Progress, before: int, total: int, done: int) -> None:

@@ -131,7 +131,7 @@ def add(
         path: The folder or archive; it is only read.
         progress: Told of the bytes copied.
         origin: Where it came from, if not from `path`.
-        licence: As its source names it.
+        licence: As its source names it; else what its readme says.
         revision: The commit at the hub.
 
     Returns:
@@ -149,9 +149,9 @@ def add(
         folder(home).mkdir(mode=FOLDER_MODE, exist_ok=True)
         _sweep(folder(home))
         with _staging(folder(home)) as staged:
-            model_sources.copy(path, staged, progress)
+            named = model_sources.copy(path, staged, progress)
             precision_of(staged)
-            kept = _described(staged, origin or str(path.absolute()), licence, revision)
+            kept = _described(staged, origin or str(path.absolute()), licence or named, revision)
             known = manifest(place)
             is_whole = known is not None and fault(place, thorough=True) is None
             if known is not None and is_whole and known.digest == kept.digest:

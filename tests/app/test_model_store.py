@@ -101,7 +101,7 @@ def test_each_form_gives_the_same_model(source: Path, home: Home, tmp_path: Path
 
 @pytest.mark.usefixtures("untried")
 def test_what_is_kept_is_closed_to_others_and_told_by_its_manifest(source: Path, home: Home) -> None:
-    (source / "README.md").write_text("left out", encoding="utf-8")
+    (source / "README.md").write_text("---\nlicense: apache-2.0\n---\nleft out\n", encoding="utf-8")
     kept, _ = model_store.add(home, source, quiet)
     paths = list(place_of(home).rglob("*"))
 
@@ -112,7 +112,7 @@ def test_what_is_kept_is_closed_to_others_and_told_by_its_manifest(source: Path,
         for path in paths
         if path.is_file() and path.name != "ctxsync-model.json"
     )
-    assert kept.origin == str(source)
+    assert (kept.origin, kept.licence) == (str(source), "apache-2.0")
     (source / "README.md").unlink()
 
 
