@@ -44,6 +44,8 @@ _ALSO_WORDS = word_set(
     sage basil rosemary olive ginger cherry peach berry page paige olivia sunny long young field bush wood hill stone
     manual carol constant ernest frances francis rich jean jeans bishop abbey florence victoria sydney paris london"""
 )
+# Characters of a number or an id below which it is one only where no letter or digit stands beside it.
+_SHORT = 7
 # A form for each kind of which the n-th is distinct from all others in the first six digits: none is a part of another.
 _FORMS: dict[str, Callable[[int, str], str]] = {
     "phone": lambda n, _: f"+999 {n:06d}",
@@ -142,6 +144,7 @@ class Pseudonyms:
         self._given: dict[str, str] = {}
         self._back: dict[str, str] = {}
         self._bases: dict[str, str] = {}
+        self._bounded: set[str] = set()  # the pseudonyms that are put back only as whole words
         self._folded: set[str] = set()  # the pseudonyms given out, in folded case
         self._whole: dict[str, str] = {}  # addresses, numbers and ids, by kind
         self._parts: set[str] = set()  # words of names, as they were found
@@ -182,8 +185,8 @@ class Pseudonyms:
         if not self._back:
             return text
         longest = sorted(self._back, key=len, reverse=True)
-        bounded = [one for one in longest if one.isalpha() and not _UNSPACED.search(self._back[one])]
-        parts = [re.escape(one) for one in longest if one not in set(bounded)]
+        bounded = [one for one in longest if one in self._bounded]
+        parts = [re.escape(one) for one in longest if one not in self._bounded]
         start = rf"(?:{_NOT_AFTER}|(?<=\\[bfnrt]))" if in_json else _NOT_AFTER
         parts += [rf"{start}{re.escape(one)}{_NOT_BEFORE}" for one in bounded]
         folded = {one.casefold(): one for one in reversed(longest)}
@@ -206,9 +209,7 @@ class Pseudonyms:
 
         words = {part.casefold(): re.escape(part) for part in sorted(self._parts)}
         groups = {
-            "whole": any_of(
-                bounded(re.escape(value), really=kind in {"slack", "id"}) for value, kind in self._whole.items()
-            ),
+            "whole": any_of(bounded(re.escape(value), really=len(value) < _SHORT) for value in self._whole),
             # `Rosa Amsel` is also `rosa amsel`, `rosa.amsel` and `RosaAmsel`.
             "joined": any_of(r"[\s._\-]{0,2}".join(map(re.escape, parts)) for parts in names),
             "unspaced": any_of(part for part in words.values() if _UNSPACED.search(part)),
@@ -241,6 +242,8 @@ class Pseudonyms:
         if self._back.get(pseudonym, word) != word:
             # Another spelling of the name has it already, as `McDonald` and `Mcdonald`.
             pseudonym = _cased(self._base(f"={word}"), word)
+        if not _UNSPACED.search(word):
+            self._bounded.add(pseudonym)
         return self._keep(word, pseudonym)
 
     def _base(self, key: str) -> str:
@@ -252,8 +255,9 @@ class Pseudonyms:
     def _joined(self, name: str) -> str:
         """Return what stands for a whole name, however its words are joined."""
         pseudonym = self._pieces.sub(lambda part: self._word(part[0]), name)
-        # `VelvaranTarketel` is put back as one: no boundary tells where the first word ends.
-        return self._keep(name, pseudonym) if name.isalpha() else pseudonym
+        # Also `VelvaranTarketel` is put back as one: no boundary tells where its first word ends.
+        self._bounded.add(pseudonym)
+        return self._keep(name, pseudonym)
 
     def _address(self, address: str) -> str:
         """Return what stands for an address: its words stand for the words of the name, so that both stay one person's."""

@@ -113,11 +113,14 @@ _RUN = re.compile(r"[A-Za-z0-9+/_=\-]{16,}")
 _PIECE = re.compile(r"[^/_\-=+]+")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{32,}|[0-9A-F]{32,})(?![0-9A-Za-z])")
 _UUID = re.compile(r"(?i)(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])")
+_DIGITS = re.compile(r"\d+")
 _HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # A run of letters and digits from this length on may be random: 16 characters are what the shortest tokens have.
 _SHORTEST = 16
 # Characters: the mean length of what is of one kind, below which a run is not made of words.
 LONGEST_HUMP = 3.0
+# Numbers among the letters of one word, from which on it is none: `sha256WithRSA4096` has two.
+DIGIT_RUNS = 3
 
 
 def find(text: str, known: Iterable[str] = ()) -> list[Finding]:
@@ -180,10 +183,13 @@ def _random(run: str) -> bool:
     Words have four letters and more, in CamelCase too; random base64 changes its kind of sign every second character.
     Separators do not count, because base64 has them, and a path or a name with hyphens is judged by its words.
     """
-    joined = "".join(_PIECE.findall(run))
-    if len(joined) < _SHORTEST or joined.isdigit():
-        return False
-    humps = len(_HUMPS.findall(" ".join(_PIECE.findall(run))))
+    pieces = _PIECE.findall(run)
+    if any(len(piece) >= _SHORTEST and len(_DIGITS.findall(piece)) >= DIGIT_RUNS for piece in pieces):
+        return True
+    joined = "".join(pieces)
+    if len(joined) < _SHORTEST or joined.isdigit() or (len(pieces) > 1 and joined == joined.lower()):
+        return False  # with separators, and without capitals: short words and numbers, as `utf8mb4_unicode_ci`
+    humps = len(_HUMPS.findall(" ".join(pieces)))
     if joined.isalpha() and len(joined) < _SHORTEST + 4:
         return False  # `iOS`, `GraphQL`, `macOS` in one name change as often
     return humps >= _SHORTEST / LONGEST_HUMP and len(joined) / humps < LONGEST_HUMP
