@@ -25,6 +25,8 @@ _KEPT = w.word_set("early friendly only family")
 _DENYING = w.word_set("not never neither nor no none nothing hardly barely scarcely")
 # `failed to attend`: the verb that carries the meaning is denied.
 _DENYING_VERBS = frozenset({"fail", "refuse", "decline", "neglect", "forget", "deny", "avoid"})
+# What may stand before the participle of a passive.
+_BEFORE = w.word_set("be have get not never will would shall can could may might must")
 # `is`, `became` and `serves as` an owner.
 _COPULAS = frozenset({"be", "become", "remain"})
 # `overseen`, `outgrown`: what holds of the verb inside holds of them.
@@ -64,7 +66,7 @@ def read(phrase: str) -> Reading:
     key = tuple(_bases(words))
     if key == ("be",):
         key = ()
-    if key and key[0] in _COPULAS and len(key) > 1 and not _is_participle(words[-len(key) + 1]):
+    if key and key[0] in _COPULAS and len(key) > 1 and not is_participle(words[-len(key) + 1]):
         key = key[1:]
     denying = sum(word in _DENYING for word in words) + (key[:1] != () and key[0] in _DENYING_VERBS and len(key) > 1)
     # `cannot run without` needs it: two denials are none.
@@ -76,7 +78,7 @@ def _active(words: Sequence[str]) -> tuple[list[str], int]:
     if len(words) > 1 and words[-1] == "by":
         for index, word in enumerate(words[:-1]):
             before = {w.lemma(other) for other in words[:index]}
-            if _is_participle(word) and before <= {"be", "have", "get", "not", "will", "would", "can", "could", "may"}:
+            if is_participle(word) and w.lemma(word) not in _BEFORE and before <= _BEFORE:
                 kept = [other for other in words[:index] if other in _DENYING]
                 return [*kept, *words[index:-1]], -1
     return list(words), 1
@@ -86,7 +88,7 @@ def _bases(words: Sequence[str]) -> Iterator[str]:
     for index, word in enumerate(words):
         base = _lemma(word)
         following = words[index + 1] if index + 1 < len(words) else ""
-        participle = bool(following) and (_is_participle(following) or following in w.BE_FORMS)
+        participle = bool(following) and (is_participle(following) or following in w.BE_FORMS)
         if base == "be" and following.endswith("ing") and following not in w.NOT_VERBS:
             continue
         if base == "be" and following in w.BE_FORMS:
@@ -99,7 +101,8 @@ def _bases(words: Sequence[str]) -> Iterator[str]:
             yield base
 
 
-def _is_participle(word: str) -> bool:
+def is_participle(word: str) -> bool:
+    """Say whether a lower-case word can be a past participle, with a prefix or without."""
     return w.is_participle(word) or w.is_participle(_PREFIX.sub("", word))
 
 
