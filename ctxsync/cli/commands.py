@@ -37,6 +37,11 @@ PANELS: dict[str, tuple[Entry, ...]] = {
         Entry("explain", "ctxsync.cli.extract:explain", "Show how an episode was extracted, and why so."),
         Entry("extract", "ctxsync.cli.extract:extract", "Show what a text would become, without storing it."),
         Entry("schema", "ctxsync.cli.schema:group", "Show the schema, and match phrases to it."),
+        Entry(
+            "egress",
+            "ctxsync.cli.egress:egress",
+            "List every call to a cloud model: when, where, which episode, how much.",
+        ),
         Entry("doctor", "ctxsync.cli.admin:doctor", "Check this installation and this home."),
     ),
     "Log and graph": (

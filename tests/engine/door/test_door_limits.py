@@ -124,7 +124,7 @@ def test_five_failures_in_a_row_leave_a_provider_alone_for_longer_and_longer(
 def test_a_trial_that_succeeds_closes_the_breaker(
     cloud: ModelServer, door: Door, provider: Provider, clock: Clock
 ) -> None:
-    cloud.script = [Told(500)] * 5 + [said("fine"), Told(500), said("fine")]
+    cloud.script = [*[Told(500)] * 5, said("fine"), Told(500), said("fine")]
     for _ in range(5):
         with pytest.raises(ProviderDown):
             door.send(provider, call())
@@ -177,7 +177,7 @@ def test_a_refusal_is_no_failure(cloud: ModelServer, door: Door, provider: Provi
 def test_a_clock_that_is_set_back_closes_nothing_for_long(
     cloud: ModelServer, door: Door, provider: Provider, clock: Clock
 ) -> None:
-    cloud.script = [Told(500)] * 5 + [said("fine")]
+    cloud.script = [*[Told(500)] * 5, said("fine")]
     for _ in range(5):
         with pytest.raises(ProviderDown):
             door.send(provider, call())
