@@ -117,7 +117,7 @@ class Step:
 
         Those are left out so that a change of the built-in rules, which costs nothing, has no model asked again.
         """
-        return digest("escalation", CODE_VERSION, self.tier.model, self.schema.digest)[:16]
+        return digest("escalation", CODE_VERSION, self.lowest, self.tier.model, self.schema.digest)[:16]
 
     @property
     def place(self) -> Place:
