@@ -23,6 +23,7 @@ from ctxsync.errors import (
     ProviderDown,
     ProviderLimited,
     ProviderRefused,
+    StoreError,
     StoreMissing,
 )
 from ctxsync.sync import RUNNER, Step, no_progress
@@ -184,8 +185,7 @@ class Escalator:
         rest = self.rests.get(step.lowest)
         if rest is not None and rest.until > now:
             return
-        if step.cloud and (spent := spent_today(self._app)) >= (self._app.config.caps.usd_per_day or float("inf")):
-            self._rest(step, CtxsyncError(f"The cap on cost is reached: ${spent:.2f} today."), DAY - now / 1000 % DAY)
+        if step.cloud and not self._affordable(step, now):
             return
         closed = closed_sources(self._app, db, cloud=step.cloud) | full_sources(self._app, store)
         queue = self._queues.setdefault(step.run, deque())
@@ -198,6 +198,19 @@ class Escalator:
             self._taken.add((step.run, waiting.episode))
             if waiting.source not in closed:
                 yield waiting
+
+    def _affordable(self, step: escalation.Step, now: int) -> bool:
+        """Say whether the cap on a day's cost leaves something; without the ledger nothing leaves at all."""
+        cap = self._app.config.caps.usd_per_day
+        try:
+            spent = spent_today(self._app)
+        except StoreError as error:
+            self._rest(step, error, LONGEST_REST)
+            return False
+        if not cap or spent < cap:
+            return True
+        self._rest(step, CtxsyncError(f"The cap on cost is reached: ${spent:.2f} today."), DAY - now / 1000 % DAY)
+        return False
 
     def _goes_on(self, step: escalation.Step, found: escalation.Outcome) -> bool:
         """Say whether an outcome is to be kept; a tier that cannot answer now is left alone for a while."""
