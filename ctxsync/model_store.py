@@ -156,16 +156,22 @@ def add(
             is_whole = known is not None and fault(place, thorough=True) is None
             if known is not None and is_whole and known.digest == kept.digest:
                 return known, False
-            if place.exists() and (known is None or is_whole):
+            is_there = place.exists()
+            if is_there and (known is None or is_whole):
                 # What is damaged is replaced; another model, or what somebody put there by hand, is not.
                 raise another()
             if gliner.is_available():
                 gliner.check(staged)
             (staged / MANIFEST).write_text(json.dumps(asdict(kept), indent=1), encoding="utf-8")
             (staged / MANIFEST).chmod(FILE_MODE)
-            if place.exists():
+            if is_there:
                 _discard(place)  # a damaged one: this takes its place
-            staged.rename(place)
+            try:
+                staged.rename(place)
+            except OSError as error:
+                if place.exists():  # another process was quicker
+                    raise another() from error
+                raise
     return kept, True
 
 

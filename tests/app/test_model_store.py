@@ -365,6 +365,19 @@ def test_what_a_killed_process_left_is_swept_when_it_is_old(source: Path, home: 
     assert left(home) == [".add-new", NAME]
 
 
+def test_of_two_at_once_the_second_does_not_disturb_the_first(
+    source: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(_: Path) -> None:  # between the last look and the rename
+        shutil.copytree(source, place_of(home))
+
+    monkeypatch.setattr(gliner, "check", meanwhile)
+    with pytest.raises(ModelError, match="Another"):
+        model_store.add(home, source, quiet)
+    assert left(home) == [NAME]
+    assert gliner.digest_of(place_of(home)) == gliner.digest_of(source)
+
+
 def test_removing_what_is_not_there_says_so(home: Home) -> None:
     with pytest.raises(ModelError, match="No gliner2 model"):
         model_store.remove(home)
