@@ -15,6 +15,7 @@ from ctxsync.connectors.base import digest
 from ctxsync.engine.extraction import dates
 from ctxsync.engine.extraction.gate import own_words
 from ctxsync.engine.extraction.llm import context
+from ctxsync.errors import ExtractionError
 
 if TYPE_CHECKING:
     from ctxsync.connectors.base import Json
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 BYTES_PER_TOKEN = 3
 # For what a chat template adds, and for marks around the data.
 _TOKENS_AROUND = 120
+# A context that leaves less than this to a text is no context to ask in.
+_LEAST_TEXT = 100
 # `<|im_start|>`, `<start_of_turn>`, `</s>`, `[INST]` … : a server reads them as its own even within a message.
 _CONTROL = re.compile(
     r"<(?=\|)|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|start_of_turn|end_of_turn|start_of_image)>)"
@@ -72,6 +75,9 @@ def build(rules: str, episode: Episode, facts: dict[str, KnownFact], author: str
         facts: Current facts by their short ids.
         author: Who "I" is; empty when nobody knows.
         room: Tokens for prompt and data; the text is cut at the end of a paragraph to fit in.
+
+    Raises:
+        ExtractionError: There is no room for a text.
     """
     about = [
         f"Author: {_line(author) or 'unknown'}",
@@ -81,6 +87,11 @@ def build(rules: str, episode: Episode, facts: dict[str, KnownFact], author: str
     ]
     known = list(context.lines(facts))
     left = room - tokens(rules) - tokens("\n".join([*about, *known])) - _TOKENS_AROUND
+    if left < _LEAST_TEXT:
+        raise ExtractionError(
+            f"A context of {room} tokens beside the answer is too small for the rules and a text.",
+            remedy="Start the model with a larger context (num_ctx, --ctx-size).",
+        )
     own = own_words(episode.text, episode.quoted)
     text = shortened(own, left)
     given = harmless("\n".join(["\n".join(known), "\n".join(about), text]))

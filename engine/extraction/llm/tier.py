@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.door.provider import Call
@@ -33,12 +33,24 @@ if TYPE_CHECKING:
     from ctxsync.engine.schema import Schema
 
 TOKENS = 1536
-"""Most tokens of an answer; SPEC expects 200."""
+"""Most tokens of an answer; SPEC expects 200. Of a small context an answer takes no more than an eighth."""
 
 # The first try is the likeliest answer. At temperature 0 another seed changes nothing, so the second one is warmed.
 _TRIES = ((7, 0.0), (11, 0.3))
+_SHARE = 8
 # Raise it with every change that alters what an answer becomes.
 _CODE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked about one episode, of one provider."""
+
+    episode: Episode
+    lower: Extraction
+    author: tuple[str, tuple[str, ...]]
+    prompt: Prompt
+    limits: Limits
 
 
 class LlmTier:
@@ -75,10 +87,10 @@ class LlmTier:
             raise ValueError("an LLM tier needs a provider")
         self._door, self._providers = door, tuple(providers)
         self._facts, self._cloud_allowed = facts or context.no_facts, cloud_allowed
-        self._identity, self._limits = identity or Identity(), Limits.of(tokens)
+        self._identity, self._tokens = identity or Identity(), tokens
         self._context, self._keep_alive = context_tokens, keep_alive
         self._rules = prompt.prefix(schema)
-        self._bounded, self._portable = shape(schema, self._limits), shape(schema)
+        self._schema, self._portable = schema, shape(schema)
         self._meaning = Meaning(schema, Lexicon(schema), strict=strict)
         self._forms: dict[tuple[str, str], Form] = {}
         self._contexts: dict[str, int] = {}
@@ -104,9 +116,11 @@ class LlmTier:
         down: ProviderDown | None = None
         for provider in self._providers:
             author = self._author(episode)
-            built = prompt.build(self._rules, episode, facts, author[0], self._room(provider))
+            size = self._size(provider)
+            limits = Limits.of(min(self._tokens, size // _SHARE))
+            built = prompt.build(self._rules, episode, facts, author[0], size - limits.tokens)
             try:
-                return self._ask(provider, built, episode, lower, author)
+                return self._ask(provider, _Question(episode, lower, author, built, limits))
             except ProviderLimited as error:
                 limited = limited or error
             except ProviderDown as error:
@@ -116,35 +130,28 @@ class LlmTier:
         assert failure is not None
         raise failure
 
-    def _ask(
-        self,
-        provider: Provider,
-        built: Prompt,
-        episode: Episode,
-        lower: Extraction,
-        author: tuple[str, tuple[str, ...]],
-    ) -> Extraction:
+    def _ask(self, provider: Provider, asked: _Question) -> Extraction:
         started = time.perf_counter()
         spent: list[Reply] = []
-        about = self._about(episode, lower)
+        about = self._about(asked.episode, asked.lower)
         problem = ""
         for seed, temperature in _TRIES if provider.local else _TRIES[:1]:
             try:
-                reply = self._send(provider, about, built, seed=seed, temperature=temperature)
+                reply = self._send(provider, about, asked, seed=seed, temperature=temperature)
                 spent.append(reply)
                 found = self._meaning.read(
                     parse(servers.content(provider, reply.body)),
-                    episode,
-                    lower,
-                    facts=built.facts,
-                    author=author,
+                    asked.episode,
+                    asked.lower,
+                    facts=asked.prompt.facts,
+                    author=asked.author,
                     tier=provider.tier,
                     model=f"{provider.name}:{reply.model}",
                 )
             except BadReply as error:
                 problem = error.message
                 continue
-            found.gate += ["llm:cut-text"] if built.cut else []
+            found.gate += ["llm:cut-text"] if asked.prompt.cut else []
             found.gate += ["llm:second-try"] if problem else []
             found.gate += [f"door:{flag}" for flag in reply.flags]
             found.prompt_version = self.prompt_version
@@ -155,10 +162,10 @@ class LlmTier:
             return found
         raise BadReply(
             f"{provider.model} at {provider.name} gave no answer that can be used: {problem}",
-            remedy="What lower tiers found is kept. Try another model in `[extraction]` if this happens often.",
+            remedy="What lower tiers found is kept; `ctxsync config edit` sets another model.",
         )
 
-    def _send(self, provider: Provider, about: Call, built: Prompt, *, seed: int, temperature: float) -> Reply:
+    def _send(self, provider: Provider, about: Call, asked: _Question, *, seed: int, temperature: float) -> Reply:
         """Ask in the surest form that the server takes; which one that is is remembered once it has answered."""
         key = provider.url, provider.model
         forms = servers.FORMS[servers.FORMS.index(self._forms.get(key, "schema")) :]
@@ -166,10 +173,10 @@ class LlmTier:
         for form in forms:
             path, body = servers.request(
                 provider,
-                built.messages,
-                self._bounded if provider.local else self._portable,
+                asked.prompt.messages,
+                shape(self._schema, asked.limits) if provider.local else self._portable,
                 form,
-                tokens=self._limits.tokens,
+                tokens=asked.limits.tokens,
                 seed=seed,
                 temperature=temperature,
                 context=self._context,
@@ -202,21 +209,21 @@ class LlmTier:
 
     def _author(self, episode: Episode) -> tuple[str, tuple[str, ...]]:
         """Return name and identity keys of who wrote the text; an empty name when nobody knows."""
+        if episode.kind in ("mail", "slack") and not episode.author_keys:
+            return "", ()  # anyone can write any name into a header
         if episode.author_name or episode.author_keys:
             return episode.author_name or episode.author_keys[0].partition(":")[2], episode.author_keys
         if episode.own and self._identity.names:
             return self._identity.names[0], self._identity.keys
         return "", ()
 
-    def _room(self, provider: Provider) -> int:
-        """Return how many tokens a prompt may take with a provider."""
+    def _size(self, provider: Provider) -> int:
+        """Return the context of a provider, tokens of prompt and answer."""
         if servers.is_ollama(provider):
-            size = self._context
-        elif not provider.local:
-            size = servers.CLOUD_CONTEXT
-        else:
-            size = self._contexts.get(provider.url) or self._ask_context(provider)
-        return size - self._limits.tokens
+            return self._context
+        if not provider.local:
+            return servers.CLOUD_CONTEXT
+        return self._contexts.get(provider.url) or self._ask_context(provider)
 
     def _ask_context(self, provider: Provider) -> int:
         """Return what a local server says of its context, and remember it once it has answered."""

@@ -138,6 +138,11 @@ def test_a_relation_named_by_a_phrase_of_the_schema_is_turned_the_right_way() ->
     assert said(read([BEN, ORBIT], [relation("e2", "employs", "e1")])) == ["Ben part_of Orbit"]
 
 
+def test_a_phrase_that_says_another_relation_gives_no_class() -> None:
+    [stated] = read([BEN, ORBIT], [relation("e1", "caused", "e2", phrase="works at")]).relations
+    assert (stated.relation, stated.phrase, stated.phrase_class) == ("caused", "works at", "")
+
+
 def test_an_end_may_be_a_name_and_one_that_is_nothing_drops_its_relation() -> None:
     found = read(
         [BEN, ORBIT],

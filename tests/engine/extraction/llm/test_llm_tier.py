@@ -239,7 +239,19 @@ def test_a_text_longer_than_the_servers_context_is_cut_and_said_to_be(server: Se
     found = good(extract(door, [replace(local(server), url=server.url + "/v1")], text, tokens=384))
     assert "llm:cut-text" in found.gate
     sent = "".join(message["content"] for message in server.bodies[0]["messages"])
-    assert len(sent) < 3 * (3000 - 384)
+    assert len(sent) < 3 * 3000 * 7 / 8
+
+
+def test_a_small_context_gets_short_answers_and_one_without_room_for_a_text_none(server: Server, door: Door) -> None:
+    server.answers(chat(GOOD))
+    server.pages["/props"] = {"default_generation_settings": {"n_ctx": 2048}}
+    good(extract(door, [local(server)]))
+    assert server.bodies[0]["max_tokens"] == 256
+    server.pages["/props"] = {"default_generation_settings": {"n_ctx": 1024}}
+    failed = extract(door, [local(server)])
+    assert isinstance(failed, ExtractionError)
+    assert "too small" in failed.message
+    assert len(server.seen) == 1
 
 
 def test_one_episode_that_fails_stops_no_other(server: Server, door: Door) -> None:
@@ -259,6 +271,17 @@ def test_i_is_the_author_or_the_owner(server: Server, door: Door) -> None:
     assert isinstance(found, Extraction)
     assert [(entity.name, entity.keys) for entity in found.entities] == [("Robin Vale", me.keys)]
     assert "Author: Robin Vale" in server.bodies[0]["messages"][1]["content"]
+
+
+def test_a_name_in_a_header_that_nothing_vouches_for_is_not_i(server: Server, door: Door) -> None:
+    said = {"entities": [{"id": "e1", "name": "I", "type": "Person"}, {"id": "e2", "name": "Orbit"}], "relations": []}
+    server.answers(chat(json.dumps(said)))
+    tier = LlmTier(universal(), door, [local(server)])
+    episode = Episode("x", "mail:1", "mail", "", "I left Orbit.", 0, author_name="Robin Vale")
+    [found] = tier.extract([episode], [Extraction("x", 1, "lower")])
+    assert isinstance(found, Extraction)
+    assert "Robin Vale" not in {entity.name for entity in found.entities}
+    assert "Author: unknown" in server.bodies[0]["messages"][1]["content"]
 
 
 def test_nothing_goes_to_the_cloud_while_the_door_is_closed(server: Server, door: Door) -> None:
