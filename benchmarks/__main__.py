@@ -26,6 +26,7 @@ NAMES: Final = (
     "mailbox",
     "slack_export",
     "extraction",
+    "llm",
     "rebuild",
     "ask",
     "startup",
