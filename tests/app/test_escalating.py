@@ -74,7 +74,7 @@ class Place:
         (self.vault / f"{name}.md").write_text(text)
 
     def app(self, models: Models) -> App:
-        return App(self.home, load_config(self.home), models=models, clock=lambda: self.now)  # type: ignore[arg-type]
+        return App(self.home, load_config(self.home), models=models, clock=lambda: self.now)
 
     def sync(self, models: Models, **request: Any) -> Any:
         return self.app(models).sync(SyncRequest(**request))
