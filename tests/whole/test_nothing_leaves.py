@@ -416,7 +416,7 @@ def imported(path: Path) -> set[str]:
             "import_module",
             "__import__",
         ):
-            found |= {word.value for word in node.args if isinstance(word, ast.Constant)}
+            found |= {str(word.value) for word in node.args if isinstance(word, ast.Constant)}
     return found
 
 
