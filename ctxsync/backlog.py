@@ -5,7 +5,9 @@ Every figure is an estimate from what is known: tokens from the bytes of the tex
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,27 +32,53 @@ SAMPLE: Final = 20
 EXPECTED_SHARE: Final = 0.3
 """Of episodes that nothing was measured on, how many will ask for a higher tier (SPEC aims at tier 1 keeping 70 %)."""
 LAST_AT = "SELECT position FROM extraction WHERE tier BETWEEN ? AND ? ORDER BY position DESC LIMIT ?"
-SHARES = """
-SELECT x.tier, count(*) FROM holding AS h JOIN episode AS e ON e.id = h.episode
-JOIN extraction AS x ON x.episode = e.episode AND x.position = e.counted
-WHERE h.until IS NULL AND e.counted > 0 GROUP BY x.tier ORDER BY x.tier
-"""
-ASKING = """
-SELECT count(*) FROM holding AS h JOIN episode AS e ON e.id = h.episode
-JOIN extraction AS x ON x.episode = e.episode AND x.position = e.counted AND x.wish = 2
-WHERE h.until IS NULL
+# Of each held episode the highest tier that has read it; the tables' own order is used, because texts make rows long.
+READ = """
+SELECT tier, wish = 2, count(*) FROM (
+    SELECT episode, max(tier * 1000000000000 + position), tier, wish FROM extraction GROUP BY episode) AS x
+WHERE EXISTS (
+    SELECT 1 FROM episode AS e JOIN holding AS h ON h.episode = e.id AND h.until IS NULL WHERE e.episode = x.episode)
+GROUP BY 1, 2 ORDER BY 1, 2
 """
 
 
-def shares(db: apsw.Connection) -> dict[str, dict[str, Any]]:
-    """Return how many of the held episodes each tier has, by the tier of the extraction that counts, and their share."""
-    counts = {str(tier): int(count) for tier, count in db.execute(SHARES)}
-    whole = sum(counts.values())
-    return {tier: {"episodes": count, "share": round(count / whole, 3)} for tier, count in counts.items()}
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many held episodes each tier has, by the highest that has read them, and how many of those ask for a higher one."""
+
+    tiers: Mapping[int, int]
+    asking: int
+
+    def shares(self) -> dict[str, dict[str, Any]]:
+        """Return number and share of the episodes of each tier."""
+        whole = sum(self.tiers.values())
+        return {str(tier): {"episodes": count, "share": round(count / whole, 3)} for tier, count in self.tiers.items()}
+
+    @property
+    def share(self) -> float | None:
+        """The share of episodes that asked for a higher tier; None where there are none."""
+        whole = sum(self.tiers.values())
+        higher = sum(count for tier, count in self.tiers.items() if tier > 1)
+        return round((self.asking + higher) / whole, 3) if whole else None
+
+
+def tally(db: apsw.Connection) -> Tally:
+    """Return how many episodes each tier has."""
+    tiers: Counter[int] = Counter()
+    asking = 0
+    for tier, asks, count in db.execute(READ):
+        tiers[tier] += count
+        asking += count if asks else 0
+    return Tally(tiers, asking)
 
 
 def backlog(
-    app: App, db: apsw.Connection, store: EventStore, *, steps: Sequence[Mapping[str, Any]] | None = None
+    app: App,
+    db: apsw.Connection,
+    store: EventStore,
+    *,
+    steps: Sequence[Mapping[str, Any]] | None = None,
+    counted: Tally | None = None,
 ) -> Any:
     """Return what waits for higher tiers.
 
@@ -59,6 +87,7 @@ def backlog(
         db: Its graph.
         store: Its log.
         steps: The tiers that there are now, as they are noted; None takes what the last pass noted.
+        counted: How many episodes each tier has; counted here when None.
 
     Returns:
         `{"mode", "configured_mode", "asking", "known", "tiers": [{"tier", "model", "waiting", "tokens", "cost_usd",
@@ -66,22 +95,20 @@ def backlog(
         counts held episodes whose result asks for a higher tier, `share` is that of those that asked; `known` is false
         where the settings changed since the last pass; `local` says why there is no local model.
     """
+    counted = counted or tally(db)
     note = noted(app)
     known = note.get("steps") if steps is None else steps
     config = app.config
     found: dict[str, Any] = {
         "mode": config.mode,
         "configured_mode": config.extraction.mode,
-        "asking": db.execute(ASKING).get or 0,
+        "asking": counted.asking,
         "known": known is not None,
         "tiers": [],
         "rests": resting(app),
         "local": note.get("local", ""),
+        "share": counted.share,
     }
-    tiers = shares(db)
-    whole = sum(tier["episodes"] for tier in tiers.values())
-    higher = sum(tier["episodes"] for name, tier in tiers.items() if int(name) > 1)
-    found["share"] = round((found["asking"] + higher) / whole, 3) if whole else None
     if may_escalate(app):
         found["tiers"] = [_tier(app, db, store, step) for step in known or ()]
     return found
@@ -145,8 +172,6 @@ def measured_ms(db: apsw.Connection, store: EventStore, lowest: int, highest: in
 
 def planned(app: App) -> list[dict[str, Any]] | None:
     """Return the tiers that there are now, which asks local servers what they have; None where none are asked for."""
-    from dataclasses import asdict
-
     if not may_escalate(app):
         return None
     steps, _ = app.higher()

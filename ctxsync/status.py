@@ -22,7 +22,7 @@ TIERS = "SELECT tier, count(*) FROM evidence WHERE active > 0 GROUP BY tier ORDE
 
 def status(app: App, *, full: bool) -> dict[str, Any]:
     """Return DESIGN's `status` JSON. Raises `StoreMissing` at no point: a home without a log has counts of zero."""
-    from ctxsync.backlog import of, shares
+    from ctxsync.backlog import backlog, tally
     from ctxsync.engine.graph.store import translated
     from ctxsync.escalating import totals
 
@@ -80,12 +80,15 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
             ]
             items = dict(graph.db.execute(ITEMS))
             found["tiers"] = {str(tier): count for tier, count in graph.db.execute(TIERS)}
-            found["tier_shares"] = shares(graph.db)
+            counted = tally(graph.db)
+            found["tier_shares"] = counted.shares()
+            if store is not None:
+                with closing(app.store()) as store:
+                    found["backlog"] = backlog(app, graph.db, store, counted=counted)
             if graph.log_id not in ("", log_id):
                 found["graph"] = "The graph belongs to another log."
             if full:
                 found |= {"state_hash": graph.state_hash(), "history_hash": graph.history_hash()}
-    found["backlog"] = of(app, ask=False)
     for source in app.config.sources:
         ran = noted["sources"].get(source.name, {})
         found["sources"].append(

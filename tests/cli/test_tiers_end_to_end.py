@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CTXSYNC = Path(sys.executable).with_name("ctxsync")
 ALL_ASK = "\n[gate]\nentities_per_ten_words = 10.0\n"
-FACT = {
+FACT: dict[str, Any] = {
     "entities": [{"id": "e1", "name": "Rosa Quint", "type": "Person"}, {"id": "e2", "name": "Acme", "type": "Organization"}],
     "relations": [
         {
@@ -31,7 +31,7 @@ FACT = {
     ],
     "invalidates": [], "suggestions": [], "confidence": 0.9,
 }  # fmt: skip
-WRONG_ID = {**FACT, "relations": [{**FACT["relations"][0], "tail": "e9"}], "invalidates": ["F77"]}  # type: ignore[dict-item]
+WRONG_ID = {**FACT, "relations": [{**FACT["relations"][0], "tail": "e9"}], "invalidates": ["F77"]}
 SCHEMA = {"type": "object", "properties": {"entities": {"type": "array"}, "relations": {"type": "array"}}}
 
 
