@@ -11,7 +11,24 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctxsync.engine.extraction.gazetteer import GIVEN_NAMES, ORGANIZATION_SUFFIXES, TECHNICAL
+from ctxsync.engine.extraction.gazetteer import (
+    CONCEPT_SUFFIXES,
+    EMPTY,
+    EVENT_SUFFIXES,
+    GENERIC,
+    GIVEN_NAMES,
+    GREETINGS,
+    HEADS,
+    IMPERATIVES,
+    ORGANIZATION_SUFFIXES,
+    PLACE_SUFFIXES,
+    PLACES,
+    ROLES,
+    TECHNICAL,
+    TITLES,
+    VAGUE,
+)
+from ctxsync.engine.extraction.words import word_set
 from ctxsync.errors import DoorClosed
 
 if TYPE_CHECKING:
@@ -32,6 +49,20 @@ KINDS = {
 """What is looked for, by Presidio's name; organisations, places and dates are what extraction is for, and stay."""
 REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "BR", "IN", "AU", "CH", "AT")
 """Countries whose numbers are recognised without a country's code; with one, every country's are."""
+CALENDAR = word_set(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+    october november december christmas easter spring summer autumn winter utc gmt am pm q1 q2 q3 q4 english german french
+    spanish italian dutch portuguese swedish polish european american british internet web"""
+)
+# Given names that are words too: in small letters they are the word.
+ALSO_WORDS = word_set(
+    """will mark may april june august rose bill grant hope faith grace frank art bob drew pat rob sue gene jack dean chase
+    hunter mason carter max ray rich dick guy joy dawn eve ivy lily daisy violet ruby jade amber pearl penny sandy christian
+    summer autumn miles clay cliff glen heath lance pierce reed wade ward wren robin jay skip josh chip buck rusty rocky
+    earl duke victor justice melody harmony destiny trinity angel star sky reign major king prince dale brook forest mike
+    sage basil rosemary olive ginger cherry peach berry page paige olivia sunny long young field bush wood hill stone
+    manual carol constant ernest frances francis rich jean jeans bishop abbey florence victoria sydney paris london"""
+)
 # Characters that the pipeline reads at once; what is longer is read in pieces that end with a line.
 _PIECE = 50_000
 
@@ -45,6 +76,7 @@ _CAPITAL = r"[^\W\d_a-z][^\W\d_]+"
 _GIVEN = re.compile(
     rf"(?<!\w)(?P<given>{_CAPITAL})(?:[ \t]+(?:[A-Z]\.|(?:van|von|de|der|den|da|di|la|le|bin|al)\b|{_CAPITAL})){{0,3}}"
 )
+_SMALL = re.compile(r"(?<![\w./@-])[^\W\d_A-Z]{3,}(?![\w@/-])")
 _ADDRESSED = re.compile(
     rf"(?m)(?:^|(?<=[.!?] ))(?i:hi|hey|hello|dear|thanks|thank you|hallo|liebe[rs]?|cheers|best|regards|kind regards|yours)[ ,!]{{1,3}}\n?\s?"
     rf"(?P<name>{_CAPITAL}(?:[ -]{_CAPITAL}){{0,2}})(?=\s*[,.!:\n\u2013\u2014-]|\s*$)"
@@ -56,7 +88,7 @@ _LISTED = re.compile(rf"{_CAPITAL}(?:[ \t]+(?:[A-Z]\.|[^\W\d_]{{2,}})){{0,3}}")
 
 
 class Found(NamedTuple):
-    """A span with personal data."""
+    """A span with personal data: of a kind in `KINDS`, `email`, `slack`, or `name` for a person's name in small letters."""
 
     start: int
     end: int
@@ -79,7 +111,9 @@ class Analyzer:
             self._engine = _engine()
         found = [Found(*match.span(), kind) for kind, form in _PATTERNS for match in form.finditer(text)]
         for offset, piece in _pieces(text):
-            for one in self._engine.analyze(piece, language="en", entities=list(KINDS)):
+            read = self._engine.nlp_engine.process_text(piece, "en")
+            found += [Found(offset + start, offset + end, "person") for start, end in _unknown(read.tokens)]
+            for one in self._engine.analyze(piece, language="en", entities=list(KINDS), nlp_artifacts=read):
                 words, kind = piece[one.start : one.end], KINDS[one.entity_type]
                 if kind == "phone" and (_DATE.search(words) or sum(sign.isdigit() for sign in words) < 7):
                     continue
@@ -89,6 +123,11 @@ class Analyzer:
         return found + list(_named(text))
 
 
+THINGS = frozenset().union(
+    TECHNICAL, PLACES, HEADS, ORGANIZATION_SUFFIXES, PLACE_SUFFIXES, CONCEPT_SUFFIXES, EVENT_SUFFIXES, ROLES, IMPERATIVES,
+    GREETINGS, EMPTY, GENERIC, VAGUE, TITLES, CALENDAR,
+)  # fmt: skip
+"""Words that name no person: products, places, days, and nouns that stand in the names of things."""
 _PATTERNS = (("email", _EMAIL), ("phone", _PHONE), ("slack", _SLACK), ("iban", _IBAN))
 
 
@@ -97,12 +136,41 @@ def _named(text: str) -> Iterator[Found]:
     for match in _GIVEN.finditer(text):
         if match["given"].casefold() in GIVEN_NAMES:
             yield Found(*match.span(), "person")
+    for match in _SMALL.finditer(text):
+        if match[0] in GIVEN_NAMES and match[0] not in ALSO_WORDS:
+            yield Found(*match.span(), "name")
     for match in _ADDRESSED.finditer(text):
         yield Found(*match.span("name"), "person")
     for match in _HEADER.finditer(text):
         for name in _LISTED.finditer(text, *match.span("names")):
             if len(name[0].split()) > 1 or name[0].casefold() in GIVEN_NAMES:
                 yield Found(*name.span(), "person")
+
+
+def _unknown(words: Any) -> Iterator[tuple[int, int]]:
+    """Yield the proper nouns that no list knows as something else: whoever is not known to be a thing may be a person.
+
+    The small pipeline alone finds two persons of three. What it calls an organisation or a place may be a person too, so
+    its label does not count. A company that gets a pseudonym costs little: its name comes back in the answer.
+    """
+    fresh = True  # a sentence begins, so that a capital tells nothing
+    for word in words:
+        text = word.text
+        if text[:1].isupper() and len(text) > 1 and not text.isupper() and text.isalpha():
+            folded = text.casefold()
+            if (not fresh or word.tag_ in {"NNP", "NNPS"} or _alone(word)) and not {
+                folded,
+                folded.rstrip("s"),
+            } & THINGS:
+                yield word.idx, word.idx + len(text)
+        fresh = not any(sign.isalnum() for sign in text) and (fresh or text[-1] in ".!?:\n")
+
+
+def _alone(word: Any) -> bool:
+    """Say whether a word is all that its line holds: who signs a letter."""
+    line = word.doc.text
+    start, end = line.rfind("\n", 0, word.idx) + 1, line.find("\n", word.idx)
+    return line[start : len(line) if end < 0 else end].strip(" ,.-\u2013\u2014") == word.text
 
 
 def _is_thing(words: str) -> bool:
@@ -164,5 +232,5 @@ def _pipeline() -> Any:
             package = import_module(name)
         except ImportError:
             continue
-        return package.load(exclude=["parser", "tagger", "attribute_ruler", "lemmatizer"])
+        return package.load(exclude=["parser", "attribute_ruler", "lemmatizer"])
     raise ModuleNotFoundError(f"No module named {PIPELINES[0]!r}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction.gazetteer import GIVEN_NAMES
 from ctxsync.engine.extraction.words import word_set
-from ctxsync.engine.privacy.analysis import Analyzer, Found
+from ctxsync.engine.privacy.analysis import ALSO_WORDS, Analyzer, Found
 from ctxsync.engine.privacy.coining import word
 
 if TYPE_CHECKING:
@@ -34,15 +34,6 @@ _RUN = re.compile(r"[^\W_]+")
 _NO_NAMES = word_set(
     """mr mrs ms miss dr prof professor sir lady lord herr frau mme van von der den del da di du la le bin ibn al el the of and
     or in on at to for from with by an is was my our your his her their this that hi hey hello dear thanks best regards"""
-)
-# Given names that are words too: in small letters they are the word.
-_ALSO_WORDS = word_set(
-    """will mark may april june august rose bill grant hope faith grace frank art bob drew pat rob sue gene jack dean chase
-    hunter mason carter max ray rich dick guy joy dawn eve ivy lily daisy violet ruby jade amber pearl penny sandy christian
-    summer autumn miles clay cliff glen heath lance pierce reed wade ward wren robin jay skip josh chip buck rusty rocky
-    earl duke victor justice melody harmony destiny trinity angel star sky reign major king prince dale brook forest mike
-    sage basil rosemary olive ginger cherry peach berry page paige olivia sunny long young field bush wood hill stone
-    manual carol constant ernest frances francis rich jean jeans bishop abbey florence victoria sydney paris london"""
 )
 # Characters of a number or an id below which it is one only where no letter or digit stands beside it.
 _SHORT = 7
@@ -99,7 +90,10 @@ class Scrubber:
             values = [(value, kind, True) for value, kind in self._own]
             values += [(name, "person", True) for name in people]
             for text in texts:
-                values += [(text[one.start : one.end], one.kind, False) for one in self._found(text)]
+                values += [
+                    (text[one.start : one.end], "person" if one.kind == "name" else one.kind, one.kind == "name")
+                    for one in self._found(text)
+                ]
             return Pseudonyms(self, values, "\n".join([*texts, *also]).casefold())
 
     def _found(self, text: str) -> list[Found]:
@@ -160,7 +154,7 @@ class Pseudonyms:
             self._small.update(
                 part.casefold()
                 for part in parts
-                if (sure or part.casefold() in GIVEN_NAMES) and part.casefold() not in _ALSO_WORDS
+                if (sure or part.casefold() in GIVEN_NAMES) and part.casefold() not in ALSO_WORDS
             )
             if len(parts) > 1:
                 names.add(tuple(parts))

@@ -54,7 +54,7 @@ def test_names_leave_as_pseudonyms_and_come_back_as_names(
 
     raw = cloud.seen[0].raw.decode().lower()
     assert not [word for word in ("rosa", "amsel", "acme.example", "1234567") if word in raw]
-    assert "left Acme in May 2024" in cloud.seen[0].text
+    assert " in May 2024" in cloud.seen[0].text
     assert json.loads(content(reply)) == {"quote": NOTE}
 
 
@@ -119,13 +119,13 @@ def test_a_name_found_in_one_message_is_replaced_in_all_and_in_the_schema(
 ) -> None:
     body = {
         "messages": [{"role": "user", "content": "amsel? ROSA AMSEL!"}, {"role": "user", "content": NOTE}],
-        "response_format": {"schema": {"enum": ["Rosa Amsel", "Acme"], "description": "token: string"}},
+        "response_format": {"schema": {"enum": ["Rosa Amsel", "Person"], "description": "token: string"}},
     }
 
     scrubbing.send(provider, call(body=body))
 
     assert "rosa" not in cloud.seen[0].raw.decode().lower()
-    assert cloud.seen[0].body["response_format"]["schema"]["enum"][1] == "Acme"
+    assert cloud.seen[0].body["response_format"]["schema"]["enum"][1] == "Person"
     assert cloud.seen[0].body["response_format"]["schema"]["description"] == "token: string"
 
 
