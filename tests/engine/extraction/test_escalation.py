@@ -206,3 +206,12 @@ def test_the_run_names_model_and_schema(bench: Bench) -> None:
     one = bench.step(Scripted(None))
     assert one.run == bench.step(Scripted(None)).run
     assert one.run != bench.step(Scripted(None, model="another")).run
+
+
+def test_two_processes_that_read_the_same_episode_store_one_answer(bench: Bench) -> None:
+    bench.note("one", "hard")
+    bench.lower()
+    step = bench.step(Scripted(None))
+    first = bench.read(step)
+    again = NewEvent("vault", "episode:one-hard", first.model_copy(update={"ms": 9.0, "confidence": 0.5}), AT)
+    assert bench.store.append([again]).skipped == 1
