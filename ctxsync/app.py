@@ -182,10 +182,12 @@ class App:
                 raise KeyboardInterrupt
 
         seconds = 0.0 if report["interrupted"] else self.config.extraction.seconds_per_pass
+        started = time.monotonic()
         try:
             escalate(self, seconds=seconds, progress=step, done=report)
         except KeyboardInterrupt:
             report["interrupted"] = True
+        report["seconds"] = round(report["seconds"] + time.monotonic() - started, 3)
 
     def log(self, text: str, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
         """Store a text of one's own and make it answer at once.

@@ -83,6 +83,7 @@ class Idle:
         assert escalator is not None  # something was asked
         if answer is None or isinstance(answer, CtxsyncError):
             self._again = time.monotonic() + LOOK_AGAIN
+            self._escalator = None  # the next one finds servers that were started meanwhile
             if self._count:
                 self._report(f"higher tiers: {self._count} read")
             self._count = 0

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ctxsync.engine.door.provider import Provider
     from ctxsync.engine.extraction.escalation import Step
     from ctxsync.engine.extraction.invalidation import GraphFacts
+    from ctxsync.engine.privacy.scrub import Scrubber
     from ctxsync.home import Home
     from ctxsync.tier_settings import AnyProvider
 
@@ -185,8 +186,19 @@ def open_door(config: Config, home: Home) -> Door:
     from ctxsync.engine.door.door import Door
     from ctxsync.engine.door.ledger import Ledger
 
-    ledger = Ledger(home.egress_path)
-    return Door(allow_cloud=config.privacy.allow_cloud, scrub=config.privacy.pii_scrubbing, ledger=ledger)
+    def scrubber() -> Scrubber:
+        from ctxsync.engine.privacy.scrub import Scrubber
+
+        me = config.identity
+        return Scrubber(names=me.names, emails=me.emails, slack=me.slack)
+
+    privacy = config.privacy
+    return Door(
+        allow_cloud=privacy.allow_cloud,
+        scrub=privacy.pii_scrubbing,
+        ledger=Ledger(home.egress_path),
+        scrubber=scrubber,
+    )
 
 
 def higher(config: Config, home: Home, facts: GraphFacts | None = None) -> tuple[list[Step], Local]:

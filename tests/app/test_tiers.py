@@ -123,6 +123,13 @@ def test_a_key_that_is_not_there_refuses_by_name(home: Home) -> None:
         provider.api_key()
 
 
+def test_the_door_knows_who_i_am_so_that_my_own_names_stay_here(home: Home) -> None:
+    mine = parse("[identity]\nnames = ['Zyx']\nemails = ['zyx@example.com']\nslack = ['T01:U02']\n")
+    make = tiers.open_door(mine, home)._make_scrubber
+    assert make is not None
+    assert {value for value, _ in make()._own} == {"Zyx", "zyx@example.com", "T01", "U02"}
+
+
 # doctor
 
 

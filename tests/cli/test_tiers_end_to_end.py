@@ -234,10 +234,11 @@ def test_cloud_quality_reads_every_episode_without_the_names_in_it(tmp_path: Pat
     cloud.answers(cerebras=fine, deepinfra=fine)
     desk = Desk(tmp_path, QUALITY + cloud.settings, **cloud.environment)
     (desk.home / "config.toml").write_text((desk.home / "config.toml").read_text().replace("= 10.0", "= 0.0"))
-    desk.note("every")
+    desk.note("every", "Rosa Quint works at Acme. So says Robin Vale, robin@example.com.")
     assert desk.json("sync")["escalated"] == 1
     assert desk.outcome("every") == ("1 extracted", "3 extracted counts")
-    assert "Rosa Quint" not in cloud.server.seen[0].text
+    for name in ("Rosa Quint", "Robin Vale", "robin@example.com"):
+        assert name not in cloud.server.seen[0].text
     assert "the note called every" in cloud.server.seen[0].text
 
 
