@@ -171,9 +171,9 @@ def _unknown(words: Any, usual: Collection[str]) -> Iterator[tuple[int, int]]:
 
 def _alone(word: Any) -> bool:
     """Say whether a word is all that its line holds: who signs a letter."""
-    line = word.doc.text
+    line: str = word.doc.text
     start, end = line.rfind("\n", 0, word.idx) + 1, line.find("\n", word.idx)
-    return line[start : len(line) if end < 0 else end].strip(" ,.-\u2013\u2014") == word.text
+    return line[start : len(line) if end < 0 else end].strip(" ,.-\u2013\u2014") == str(word.text)
 
 
 def _is_thing(words: str) -> bool:
