@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxsync.escalating import DAY, closed_sources, may_escalate, noted, resting
+from ctxsync.escalation_notes import DAY, closed_sources, may_escalate, noted, resting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxsync import runs
@@ -26,6 +25,18 @@ from ctxsync.errors import (
     StoreError,
     StoreMissing,
 )
+from ctxsync.escalation_notes import (
+    DAY,
+    JOB,
+    closed_sources,
+    counted,
+    full_sources,
+    may_escalate,
+    noted,
+    resting,
+    settings_of,
+    spent_today,
+)
 from ctxsync.sync import RUNNER, Step, no_progress
 
 if TYPE_CHECKING:
@@ -38,17 +49,13 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.invalidation import GraphFacts
     from ctxsync.events.store import EventStore
 
-JOB: Final = "escalation"
-"""Its cursor in the log, and its entry among the jobs of `runs.json`."""
 AHEAD: Final = 64
 """Episodes looked up at a time."""
 FIRST_REST, LONGEST_REST = 60.0, 3_600.0
 """Seconds for which a tier whose servers fail is left alone: doubled each time, until an answer comes."""
 PATIENCE: Final = 3
 """Failures in a row that say something of the server, not of the texts."""
-DAY: Final = 86_400
 ASKING = "SELECT 1 FROM extraction WHERE wish >= ? LIMIT 1"
-SOURCES = "SELECT name FROM source ORDER BY name"
 
 
 @dataclass(slots=True)
@@ -119,18 +126,7 @@ class Escalator:
         """Store what came of a reading; takes the writer lock."""
         app, source = self._app, found.waiting.source
         with app.lock(JOB), app.store(write=True) as store:
-            day = _day(app.clock())
-            counts = store.cursor(RUNNER, JOB)
-            key, spent = f"of:{source}", vars(found.event.payload)
-            patch: dict[str, Any] = {key: int(str(counts.get(key) or 0)) + 1}
-            if counts.get("day") != day:
-                patch = {**dict.fromkeys(name for name in counts if name.startswith("of:")), "day": day, key: 1}
-            for name, more in (
-                ("tokens", spent.get("tokens_in", 0) + spent.get("tokens_out", 0)),
-                ("cost_usd", spent.get("cost_usd", 0.0)),
-            ):
-                if more:
-                    patch[name] = round(float(str(counts.get(name) or 0)) + more, 6)
+            patch = counted(store, source, found.event.payload, app.clock())
             store.append([found.event], cursors={(RUNNER, JOB): patch})
             self._behind = True
             if not any(self._queues.values()):
@@ -276,80 +272,3 @@ def escalate(
             done["new_facts"] += escalator.new_facts
             with closing(app.graph()) as graph:
                 done["facts"] = graph.count("facts_current")
-
-
-def may_escalate(app: App) -> bool:
-    """Say whether the settings, and this process' models, have higher tiers at all; asks no server."""
-    config = app.config
-    return config.extraction.seconds_per_pass > 0 and app.has_higher()
-
-
-def noted(app: App) -> dict[str, Any]:
-    """Return what was noted of higher tiers when they were last at work; empty where the settings are others now."""
-    found = runs.read(app.home)["jobs"].get(JOB, {})
-    return found if found.get("settings", "") in ("", settings_of(app)) else {}
-
-
-def settings_of(app: App) -> str:
-    """Return what names the settings that decide which higher tiers there are."""
-    from ctxsync.connectors.base import digest
-
-    config = app.config
-    tables = (config.mode, config.local_llm, config.cerebras, config.deepinfra, config.openrouter, config.providers)
-    return digest(repr(tables), repr(config.schema))[:16]
-
-
-def resting(app: App) -> list[dict[str, Any]]:
-    """Return the tiers that are left alone now: `tier`, `until` (RFC 3339), `why`."""
-    from ctxsync.status import rfc3339
-
-    now = app.clock()
-    rests = sorted(noted(app).get("rests", {}).items())
-    return [
-        {"tier": int(tier), "until": rfc3339(rest["until"]), "why": rest["why"]}
-        for tier, rest in rests
-        if rest["until"] > now
-    ]
-
-
-def closed_sources(app: App, db: apsw.Connection, *, cloud: bool) -> set[str]:
-    """Return the sources whose texts a tier may not have."""
-    if not cloud:
-        return set()
-    return {name for (name,) in db.execute(SOURCES) if not app.config.cloud_allowed(name)}
-
-
-def full_sources(app: App, store: EventStore) -> set[str]:
-    """Return the sources that had their share of today."""
-    cap = app.config.caps.escalations_per_source
-    counts = store.cursor(RUNNER, JOB) if cap else {}
-    if counts.get("day") != _day(app.clock()):
-        return set()
-    return {
-        key.removeprefix("of:") for key, count in counts.items() if key.startswith("of:") and int(str(count)) >= cap
-    }
-
-
-def spent_today(app: App) -> float:
-    """Return what all calls of this UTC day cost, US dollars."""
-    from ctxsync.engine.door.ledger import Ledger
-
-    now = app.clock() / 1000
-    ledger = Ledger(app.home.egress_path)
-    try:
-        return sum(float(call["cost"] or 0.0) for call in ledger.calls(since=now - now % DAY))
-    finally:
-        ledger.close()
-
-
-def totals(store: EventStore) -> dict[str, Any]:
-    """Return `tokens` and `cost_usd` of all that higher tiers have read, by the configured prices."""
-    counts = store.cursor(RUNNER, JOB)
-    return {
-        "tokens": int(float(str(counts.get("tokens") or 0))),
-        "cost_usd": round(float(str(counts.get("cost_usd") or 0.0)), 6),
-    }
-
-
-def _day(now: int) -> str:
-    return datetime.fromtimestamp(now / 1000, UTC).date().isoformat()

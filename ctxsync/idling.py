@@ -12,7 +12,8 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from ctxsync.errors import CtxsyncError, StoreLocked
-from ctxsync.escalating import Escalator, may_escalate
+from ctxsync.escalating import Escalator
+from ctxsync.escalation_notes import may_escalate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,7 @@ def status(app: App, *, full: bool) -> dict[str, Any]:
     """Return DESIGN's `status` JSON. Raises `StoreMissing` at no point: a home without a log has counts of zero."""
     from ctxsync.backlog import backlog, tally
     from ctxsync.engine.graph.store import translated
-    from ctxsync.escalating import totals
+    from ctxsync.escalation_notes import totals
 
     found: dict[str, Any] = {
         "home": str(app.home.path),

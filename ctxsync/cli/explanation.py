@@ -139,7 +139,7 @@ def _run(kind: str, body: dict[str, Any], *, counts: bool) -> dict[str, Any]:
 def _waits(app: App, episode: str) -> list[dict[str, Any]]:
     """Return the tiers that an episode waits for, as they were when one was last at work."""
     from ctxsync.engine.extraction.escalation import Place, waits
-    from ctxsync.escalating import closed_sources, may_escalate, noted, resting
+    from ctxsync.escalation_notes import closed_sources, may_escalate, noted, resting
 
     if not may_escalate(app):
         return []
