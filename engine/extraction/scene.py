@@ -49,17 +49,24 @@ class Scene:
     """
 
     def __init__(self, episode: Episode, lower: Extraction, identity: Identity, chooser: Chooser) -> None:
-        self._episode = episode
-        self._chooser = chooser
+        self.episode = episode
+        self.chooser = chooser
         self._opening = True
-        self._stated: list[tuple[Thing, Thing, Relation]] = []
+        self.stated: list[tuple[Thing, Thing, Relation]] = []
+        self.readings: list[Reading] = []
         self.cast = Cast(episode, identity, lower.entities)
 
     def read(self, block: Block, doc: Any) -> None:
         """Read one block."""
-        stated = [date for date in dates.find(block.text, self._episode.occurred_at) if not modifies(doc, date)]
+        stated = [date for date in dates.find(block.text, self.episode.occurred_at) if not modifies(doc, date)]
         reading = Reading(block, doc, mentions(doc, block, stated), {}, dates_by_verb(doc, stated))
         self._recognise(reading)
+        self.tell(reading)
+
+    def tell(self, reading: Reading) -> None:
+        """State what the rules read in a block whose things are known."""
+        block, doc = reading.block, reading.doc
+        self.readings.append(reading)
         if (block.label and self._property(reading)) or block.open_task:
             return
         if block.under and self._listed(reading):
@@ -110,7 +117,7 @@ class Scene:
         topic = self.cast.topic
         if any(token.tag_ in ("VBZ", "VBP", "VBD", "MD", "VB") for token in reading.doc[:40]):
             return
-        if not opening or topic is None or reading.block.kind != "paragraph" or self._episode.heading[1:]:
+        if not opening or topic is None or reading.block.kind != "paragraph" or self.episode.heading[1:]:
             return
         root = next((token for token in reading.doc if token.head.i == token.i), None)
         mention = reading.found.at(root.i) if root is not None and root.tag_ in ("NN", "NNS") else None
@@ -125,7 +132,7 @@ class Scene:
 
     def _we(self, doc: Any, mention: Mention) -> Thing | None:
         """`We` is the repository in its commits, what the note is about in a note on a group; else left open."""
-        if self._episode.kind == "commit":
+        if self.episode.kind == "commit":
             return self.cast.repository
         topic = self.cast.topic
         if topic is not None and topic.votes.get("Organization", 0.0) >= HARD:
@@ -135,7 +142,7 @@ class Scene:
     def _pronoun(self, reading: Reading, mention: Mention) -> Thing | None:
         if reading.block.implied and mention.start == 0:
             topic = self.cast.topic
-            if topic is not None and not topic.votes and self._episode.heading[1:] and reading.block.kind != "item":
+            if topic is not None and not topic.votes and self.episode.heading[1:] and reading.block.kind != "item":
                 # A section below the first may be about anything.
                 topic = None
             return self.cast.commit or topic
@@ -147,7 +154,7 @@ class Scene:
     def _property(self, reading: Reading) -> bool:
         """Read `Owner: Priya Raman` in a note: a property of what the note is about."""
         topic, block = self.cast.topic, reading.block
-        matches = self._chooser.lexicon.property(block.label)
+        matches = self.chooser.lexicon.property(block.label)
         if not matches or topic is None or len(block.text.split()) > 10:
             return False
         names = [m for m in reading.found.all if m.strength >= (STRONG if m.kind == "noun" else NAMED)]
@@ -159,7 +166,7 @@ class Scene:
         under = reading.block.under
         matches = [
             match
-            for match in self._chooser.lexicon.property(under)
+            for match in self.chooser.lexicon.property(under)
             if match.phrase_class in _LISTED and not (match.phrase_class == "datastore" and under.lower().endswith("s"))
         ]
         if (
@@ -185,7 +192,7 @@ class Scene:
         """State a property of what the note is about, with each value that fits it."""
         topic = self.cast.topic
         for thing in (reading.things[m.head] for m in values if m.head in reading.things):
-            fitting = [match for match in matches if topic is not None and self._chooser.fit(match, topic, thing) > 0]
+            fitting = [match for match in matches if topic is not None and self.chooser.fit(match, topic, thing) > 0]
             if topic is not None and fitting and thing is not topic:
                 option = Option(_NOTHING, topic, thing, ())
                 self._keep(option, fitting[0], name.lower(), reading, valid=_NO_DATES, weight=LABEL)
@@ -208,7 +215,7 @@ class Scene:
         for candidate in group:
             left, right = reading.at(candidate.left), reading.at(candidate.right)
             if left is not None and right is not None and left is not right:
-                options.append(self._chooser.option(candidate, left, right, reading.things.get(candidate.via)))
+                options.append(self.chooser.option(candidate, left, right, reading.things.get(candidate.via)))
         for option, match, score in choose(options):
             candidate = option.candidate
             if match.phrase_class != "contact" and self._is_ours(option, reading):
@@ -278,7 +285,7 @@ class Scene:
         if weight < FLOOR:
             return False
         head, tail = (option.left, option.right) if match.direction == 1 else (option.right, option.left)
-        self._chooser.settle(match, head, tail)
+        self.chooser.settle(match, head, tail)
         head.used = tail.used = True
         sentence = reading.doc[:] if option.candidate is _NOTHING else reading.doc[option.candidate.verb].sent
         start, end = reading.block.source(sentence.start_char, sentence.end_char)
@@ -288,7 +295,7 @@ class Scene:
             tail="",
             phrase=phrase,
             phrase_class=match.phrase_class,
-            quote=self._episode.text[start:end],
+            quote=self.episode.text[start:end],
             span=(start, end),
             confidence=round(min(weight, 0.95), 3),
             valid_from=valid[0],
@@ -296,24 +303,24 @@ class Scene:
             ends=match.ends,
             tier=1,
         )
-        self._stated.append((head, tail, relation))
+        self.stated.append((head, tail, relation))
         return True
 
     def extraction(self, model: str) -> Extraction:
         """Return what was read."""
-        result = Extraction(self._episode.id, 1, model)
+        result = Extraction(self.episode.id, 1, model)
         ids: dict[int, str] = {}
         for thing in self.cast.kept():
             if thing.lower is not None:
                 kind = thing.type if thing.lower.type == "Concept" else thing.lower.type
                 entity = replace(thing.lower, type=kind, keys=thing.keys)
             else:
-                sure = round(min(0.95, 0.5 + 0.45 * thing.strength), 3)
+                sure = thing.sure or round(min(0.95, 0.5 + 0.45 * thing.strength), 3)
                 entity = Entity(f"b{len(ids) + 1}", thing.name, thing.type, thing.keys, thing.span, {}, sure, 1)
             ids[id(thing)] = entity.id
             result.entities.append(entity)
         best: dict[tuple[object, ...], Relation] = {}
-        for head, tail, relation in self._stated:
+        for head, tail, relation in self.stated:
             relation.head, relation.tail = ids[id(head)], ids[id(tail)]
             said = (relation.ends, relation.valid_from, relation.valid_to)
             key = (relation.head, relation.phrase_class, relation.tail, *said)

@@ -1,0 +1,61 @@
+"""A linear classifier over named features: multinomial logistic regression, read from a file; knows no text.
+
+Training is in `training/`; what ships is a table of weights that a person can read back: a feature's name and its
+weight for each class.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+
+class Linear:
+    """Class probabilities from the features that are present.
+
+    Args:
+        classes: Names of the classes.
+        index: Row of each known feature; features that training did not keep are unknown and say nothing.
+        weights: float32 of shape (len(index) + 1, len(classes)); the last row is the bias.
+    """
+
+    def __init__(self, classes: Sequence[str], index: Mapping[str, int], weights: NDArray[np.float32]) -> None:
+        self.classes = tuple(classes)
+        self._index = index
+        self._weights = weights
+
+    def probabilities(self, rows: Sequence[Iterable[str]]) -> NDArray[np.float32]:
+        """Return float32 of shape (len(rows), len(classes)): the softmax of the summed weights of each row's features."""
+        scores = np.empty((len(rows), len(self.classes)), dtype=np.float32)
+        get, weights = self._index.get, self._weights
+        for k, features in enumerate(rows):
+            known = [at for at in map(get, features) if at is not None]
+            scores[k] = weights[known].sum(axis=0) + weights[-1]
+        scores -= scores.max(axis=1, keepdims=True) if len(rows) else 0
+        np.exp(scores, out=scores)
+        result: NDArray[np.float32] = scores / scores.sum(axis=1, keepdims=True)
+        return result
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Return the classifier as arrays for `numpy.savez`, under names that begin with `prefix`."""
+        names = "\n".join(sorted(self._index, key=self._index.__getitem__)).encode()
+        return {
+            f"{prefix}.classes": np.frombuffer(json.dumps(self.classes).encode(), dtype=np.uint8),
+            f"{prefix}.features": np.frombuffer(names, dtype=np.uint8),
+            f"{prefix}.weights": self._weights.astype(np.float16),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], prefix: str) -> Linear:
+        """Return the classifier that `arrays` made."""
+        names = arrays[f"{prefix}.features"].tobytes().decode().split("\n")
+        classes = json.loads(arrays[f"{prefix}.classes"].tobytes())
+        return cls(classes, {name: k for k, name in enumerate(names)}, arrays[f"{prefix}.weights"].astype(np.float32))

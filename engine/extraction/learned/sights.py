@@ -1,0 +1,112 @@
+"""Where an episode speaks of its things: every mention with its parse, in order; plain lists, for features are many.
+
+spaCy's tokens are views that cost a call for each look; what features need is copied out once a block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ctxsync.engine.extraction.words import lemma
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxsync.engine.extraction.cast import Thing
+    from ctxsync.engine.extraction.grammar import Candidate
+    from ctxsync.engine.extraction.mentions import Mention
+    from ctxsync.engine.extraction.understanding import Reading
+
+
+@dataclass(slots=True)
+class Parsed:
+    """A block's parse as lists over its tokens; `sentence` counts through the whole episode."""
+
+    reading: Reading
+    words: list[str]
+    lower: list[str]
+    lemmas: list[str]
+    tags: list[str]
+    deps: list[str]
+    heads: list[int]
+    labels: list[str]
+    sentence: list[int]
+    offset: int
+    questions: frozenset[int] = frozenset()
+    candidates: list[Candidate] = field(default_factory=list)
+
+    def path_up(self, token: int) -> list[int]:
+        """Return the tokens from `token` up to the root of its sentence."""
+        path = [token]
+        while self.heads[path[-1]] != path[-1] and len(path) < 40:
+            path.append(self.heads[path[-1]])
+        return path
+
+
+@dataclass(slots=True)
+class Sight:
+    """One mention of a thing; `parsed` is None where nothing in the text says it: the title, the author."""
+
+    thing: Thing
+    kind: str
+    parsed: Parsed | None = None
+    mention: Mention | None = None
+    start: int = -1
+    end: int = -1
+    head: int = -1
+
+    @property
+    def sentence(self) -> int:
+        """The number of its sentence in the episode; -1 where it stands in none."""
+        return -1 if self.parsed is None else self.parsed.sentence[self.head]
+
+    @property
+    def at(self) -> int:
+        """The number of its first token in the episode."""
+        return -1 if self.parsed is None else self.parsed.offset + self.start
+
+
+def parsed(reading: Reading, *, sentences: int, offset: int) -> Parsed:
+    """Copy out a block's parse.
+
+    Args:
+        reading: The block.
+        sentences: How many sentences stand before it in the episode.
+        offset: How many tokens do.
+    """
+    doc = reading.doc
+    lower = [token.lower_ for token in doc]
+    sentence: list[int] = []
+    questions = []
+    at = sentences
+    for sent in doc.sents:
+        sentence += [at] * len(sent)
+        if sent.text.rstrip(" )\"'*_").endswith("?"):
+            questions.append(at)
+        at += 1
+    return Parsed(
+        reading,
+        words=[token.text for token in doc],
+        lower=lower,
+        lemmas=[lemma(word) for word in lower],
+        tags=[token.tag_ for token in doc],
+        deps=[token.dep_ for token in doc],
+        heads=[token.head.i for token in doc],
+        labels=[token.ent_type_ for token in doc],
+        sentence=sentence,
+        offset=offset,
+        questions=frozenset(questions),
+    )
+
+
+def sights(blocks: Sequence[Parsed]) -> list[Sight]:
+    """Return every mention of a thing, in the order of the text."""
+    found = []
+    for block in blocks:
+        things = block.reading.things
+        for mention in block.reading.found.all:
+            thing = things.get(mention.head)
+            if thing is not None and mention.end <= len(block.words):
+                found.append(Sight(thing, mention.kind, block, mention, mention.start, mention.end, mention.head))
+    return found

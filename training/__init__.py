@@ -1,0 +1,1 @@
+"""Trains what tier 1 ships: `python -m training`."""
