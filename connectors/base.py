@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+UTC_OFFSET = "utc_offset"
+
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 
@@ -90,7 +92,9 @@ class Section:
         tags: Tags without `#`, nested ones with `/`, in order of first use.
         code: Half-open character ranges that are code or otherwise not prose.
         quoted: Half-open character ranges that are others' words.
-        attributes: What the source states outright and no field above holds (tasks, trailers, files …).
+        attributes: What the source states outright and no field above holds (tasks, trailers, files …). `utc_offset` is
+            where its author's clock stood, minutes east of UTC, so that "today" is their day; it is left out where that
+            is UTC or not known, and like `occurred_at` it is not content.
     """
 
     key: str
@@ -107,7 +111,10 @@ class Section:
     attributes: Mapping[str, Json] = field(default_factory=dict)
 
     def content(self) -> dict[str, Json]:
-        """Return what makes this version of the section itself: everything but `line` and `occurred_at`."""
+        """Return what makes this version of the section itself: everything but `line`, `occurred_at` and its zone."""
+        attributes = self.attributes if isinstance(self.attributes, dict) else dict(self.attributes)
+        if UTC_OFFSET in attributes:
+            attributes = {key: value for key, value in attributes.items() if key != UTC_OFFSET}
         return {
             "key": self.key,
             "text": self.text,
@@ -118,7 +125,7 @@ class Section:
             "tags": list(self.tags),
             "code": [list(k) for k in self.code],
             "quoted": [list(k) for k in self.quoted],
-            "attributes": self.attributes if isinstance(self.attributes, dict) else dict(self.attributes),
+            "attributes": attributes,
         }
 
 
@@ -163,7 +170,7 @@ def episode_id(item: str, section: Section) -> str:
 def item_fingerprint(item: Item, episodes: Sequence[str] | None = None) -> str:
     """Return the fingerprint of a version of an item: equal when nothing a reader would notice differs.
 
-    A shifted line or another occurred_at is not content; section order is. `episodes` are the sections' ids, where
+    A shifted line, another occurred_at or its zone is not content; section order is. `episodes` are the sections' ids, where
     they are at hand.
     """
     if episodes is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ctxsync.connectors.base import Item, Json, Person, Section
+from ctxsync.connectors.base import UTC_OFFSET, Item, Json, Person, Section
 from ctxsync.connectors.people import address_key, is_automatic
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _AND = re.compile(r"[ \t]*,[ \t]*|[ \t]+and[ \t]+")
 _REVERTS = re.compile(r"\bThis reverts commit ([0-9a-f]{7,64})\b", re.IGNORECASE)
 _IDENT = re.compile(r"(.*?) ?<([^<>]*)>(?: (-?\d+)(?: [+-]\d+)?)?")
 _ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")
+_ZONE = re.compile(r" ([+-])(\d\d)([0-5]\d)\Z", re.ASCII)
 # git's iconv has already tried: these are what it may not have. No codec that could make anything but text.
 _CHARSETS = ("iso8859", "cp", "koi8", "mac", "gb", "big5", "euc", "shift_jis", "iso2022", "johab", "tis")
 
@@ -107,6 +108,8 @@ def commit_item(record: Record, context: Context, raw: bytes = b"") -> Item:
         attributes["raw_committer"] = committer_raw
     if is_automatic(email, author.name):
         attributes["bot"] = True
+    if offset := _utc_offset(record.author_date):
+        attributes[UTC_OFFSET] = offset
     title = message.lstrip().partition("\n")[0].rstrip()
     if not title:
         flags.add("message-empty")
@@ -238,6 +241,15 @@ def _time(seconds: str, latest: int, flags: set[str]) -> int:
         return value
     flags.add("time-clamped")
     return 0 if value < 0 else latest
+
+
+def _utc_offset(date: str) -> int:
+    """Return the zone of git's raw date, minutes east of UTC; 0 for what is no zone of this world."""
+    zone = _ZONE.search(date)
+    if zone is None:
+        return 0
+    minutes = int(zone[2]) * 60 + int(zone[3])
+    return (-minutes if zone[1] == "-" else minutes) if minutes < _DAY // 60_000 else 0
 
 
 def _header(raw: bytes, name: bytes) -> str:

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
     from ctxsync.connectors.git.process import Repository
 
-_FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%cn", "%ce", "%ct", "%B")
+_FIELDS = ("%H", "%P", "%an", "%ae", "%at", "%ad", "%cn", "%ce", "%ct", "%B")
 # Renames are looked for as `git log` itself does by default, whatever the reader's configuration says.
 _FILES = ("--name-status", "-z", "-M50%", "-l1000", "--ignore-submodules=none", "--no-ext-diff", "--no-textconv")
-_SAME = ("--encoding=UTF-8", "--no-show-signature", "--diff-merges=off", "--no-mailmap", "--no-color")
+_SAME = ("--encoding=UTF-8", "--no-show-signature", "--diff-merges=off", "--no-mailmap", "--no-color", "--date=raw")
 _WINDOW = 64
 
 
 class Record(NamedTuple):
     """One commit as git prints it: its fields as text, in which bytes that are not UTF-8 stand as surrogates.
 
-    `files` alternates status and path, NUL-separated (two paths after R and C); None says that they could not be
+    `author_date` is the author's seconds and zone (`1700000000 -0800`). `files` alternates status and path, NUL-separated (two paths after R and C); None says that they could not be
     listed. A field of a malformed identity is empty. `is_clean` says that no field holds a surrogate.
     """
 
@@ -32,6 +32,7 @@ class Record(NamedTuple):
     author_name: str
     author_email: str
     author_time: str
+    author_date: str
     committer_name: str
     committer_email: str
     committer_time: str

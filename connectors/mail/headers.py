@@ -44,6 +44,7 @@ _TOKEN = re.compile(
 _ADDRESS = re.compile(r"(?<![^\s@<>\"(),;])[^\s@<>\"(),;]{1,254}+@[^\s@<>\"(),;]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_MINUTE = timedelta(minutes=1)
 _FIRST_YEAR = 1971  # mail is about as old; a clock that was never set says 1970
 
 
@@ -181,14 +182,19 @@ def message_ids(value: str) -> list[str]:
 
 def date_of(value: str) -> int:
     """Return a Date field as milliseconds UTC; 0 when it is missing, cannot be read, or names no real moment."""
+    return time_of(value)[0]
+
+
+def time_of(value: str) -> tuple[int, int]:
+    """Return a Date field as milliseconds UTC and its zone, minutes east of UTC; zeros when it names no real moment."""
     try:
         parts = parsedate_tz(value[:200])
         if parts is None:
-            return 0
-        zone = timezone(timedelta(seconds=parts[9] or 0)) if abs(parts[9] or 0) < 86_400 else UTC
-        moment = datetime(*parts[:5], min(parts[5], 59), tzinfo=zone)  # a leap second is the second before
+            return 0, 0
+        east = timedelta(seconds=parts[9] or 0) if abs(parts[9] or 0) < 86_400 else timedelta()
+        moment = datetime(*parts[:5], min(parts[5], 59), tzinfo=timezone(east))  # a leap second is the second before
         if moment.year < _FIRST_YEAR:
-            return 0
-        return (moment.astimezone(UTC) - _EPOCH) // _MILLISECOND
+            return 0, 0
+        return (moment.astimezone(UTC) - _EPOCH) // _MILLISECOND, east // _MINUTE
     except (ValueError, TypeError, OverflowError, IndexError):
-        return 0
+        return 0, 0

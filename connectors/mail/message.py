@@ -6,11 +6,11 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Final
 
-from ctxsync.connectors.base import Item, Person, Section, digest
+from ctxsync.connectors.base import UTC_OFFSET, Item, Person, Section, digest
 from ctxsync.connectors.mail.automated import is_automated, list_of
 from ctxsync.connectors.mail.body import LOSSY, body_of
 from ctxsync.connectors.mail.charsets import few_guesses
-from ctxsync.connectors.mail.headers import MAX_IDS, addresses, date_of, field, fields, message_ids, text_of
+from ctxsync.connectors.mail.headers import MAX_IDS, addresses, date_of, field, fields, message_ids, text_of, time_of
 from ctxsync.connectors.mail.parts import Leaf, body_digest, parsed, parts_of
 from ctxsync.connectors.mail.tree import names_of
 from ctxsync.connectors.people import address_key
@@ -115,7 +115,7 @@ class _Reading:
         parts = parts_of(message)
         body = body_of(parts.texts)
         self.flags |= body.flags
-        at = self._date(message)
+        at, offset = self._date(message)
         attributes: dict[str, Json] = {
             **_people(message),
             "message_id": own,
@@ -126,6 +126,7 @@ class _Reading:
             "attachments": self._files(parts.files),
             "invitations": self._invitations(parts.calendars),
             "subject_key": "" if references or answered else _subject_key(subject),
+            UTC_OFFSET: offset,
         }
         section = Section(
             "body",
@@ -146,15 +147,18 @@ class _Reading:
             raw_digest=raw_digest,
         )
 
-    def _date(self, message: Message) -> int:
-        """Return when a message was written: its Date, else when it came, as told, else as the last server wrote."""
+    def _date(self, message: Message) -> tuple[int, int]:
+        """Return when a message was written: its Date, else when it came, as told, else as the last server wrote.
+
+        Beside it stands where the author's clock stood, which only the Date tells, minutes east of UTC.
+        """
         stated = field(message, "date")
-        at = date_of(stated)
+        at, offset = time_of(stated)
         if not at:
             self.flags.add("date-impossible" if stated.strip() else "date-missing")
             came = field(message, "received").rpartition(";")[2]
             at = self.received or date_of(came) or date_of(field(message, "resent-date")) or self.now
-        return min(at, self.now) if self.now else at
+        return (min(at, self.now) if self.now else at), offset
 
     def _forwarded(self, messages: Sequence[Message], thread: str, at: int) -> Iterator[Section]:
         """Yield a section for each attached message, and for those attached to it; all of it is others' words."""
@@ -171,10 +175,12 @@ class _Reading:
             stated = [(name, text_of(field(message, name))[:1000]) for name in names]
             head = "\n".join(f"{name}: {value}" for name, value in stated if value)
             text = f"{head}\n\n{body.text}".strip()
-            date = date_of(field(message, "date")) or at
+            date, offset = time_of(field(message, "date"))
+            date = date or at
             said: dict[str, Json] = {
                 "message_id": next(iter(message_ids(field(message, "message-id"))), ""),
                 "attachments": self._files(parts.files),
+                UTC_OFFSET: offset,
             }
             yield Section(
                 f"forwarded:{number}",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ctxsync.connectors.base import UTC_OFFSET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from ctxsync.connectors.base import Json
     from ctxsync.engine.schema import Schema
     from ctxsync.errors import ExtractionError
+
+_DAY: Final = 24 * 60  # minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,12 @@ class Episode:
     item_keys: tuple[str, ...] = ()
     item_attributes: Mapping[str, Json] = field(default_factory=dict)
     own: bool = True
+
+    @property
+    def written_at(self) -> int:
+        """When it was written by its author's own clock: `occurred_at`, moved by what is known of their zone."""
+        offset = self.attributes.get(UTC_OFFSET)
+        return self.occurred_at + (offset * 60_000 if isinstance(offset, int) and abs(offset) < _DAY else 0)
 
 
 @dataclass(slots=True)

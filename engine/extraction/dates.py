@@ -88,14 +88,15 @@ class Stated:
     ahead: bool = False
 
 
-def find(text: str, occurred_at: int) -> list[Stated]:
+def find(text: str, written_at: int) -> list[Stated]:
     """Return the dates that `text` states, in order.
 
     Args:
         text: Prose.
-        occurred_at: When it was written, milliseconds UTC: what relative dates are relative to.
+        written_at: When it was written by its author's own clock, in milliseconds as if that were UTC: what relative
+            dates are relative to.
     """
-    today = day_of(occurred_at)
+    today = day_of(written_at)
     found: list[Stated] = []
     for match in _DATE.finditer(text):
         if match["y4"]:
@@ -123,7 +124,7 @@ def find(text: str, occurred_at: int) -> list[Stated]:
 
 
 def day_of(milliseconds: int) -> date:
-    """Return the UTC day of a time, clamped to what a date can hold."""
+    """Return the day of a time, clamped to what a date can hold."""
     limit = 253_402_300_799_000
     return datetime.fromtimestamp(max(-62_135_596_800_000, min(milliseconds, limit)) / 1000, UTC).date()
 

@@ -58,7 +58,7 @@ class Scene:
 
     def read(self, block: Block, doc: Any) -> None:
         """Read one block."""
-        stated = [date for date in dates.find(block.text, self.episode.occurred_at) if not modifies(doc, date)]
+        stated = [date for date in dates.find(block.text, self.episode.written_at) if not modifies(doc, date)]
         reading = Reading(block, doc, mentions(doc, block, stated), {}, dates_by_verb(doc, stated))
         self._recognise(reading)
         self.tell(reading)

@@ -81,7 +81,7 @@ def build(rules: str, episode: Episode, facts: dict[str, KnownFact], author: str
     """
     about = [
         f"Author: {_line(author) or 'unknown'}",
-        f"Date: {dates.day_of(episode.occurred_at):%Y-%m-%d, %A}",
+        f"Date: {dates.day_of(episode.written_at):%Y-%m-%d, %A}",
         *([f"Title: {_line(episode.title)}"] if episode.title.strip() else []),
         *([f"Under: {_line(' > '.join(episode.heading))}"] if episode.heading else []),
     ]
