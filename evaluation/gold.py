@@ -212,9 +212,9 @@ def main() -> None:
         scores = [scored(row, found) for row, found in zip(rows, extracted(rows, chain), strict=True)]
         if half == "open" and "--show" in sys.argv:
             show(scores)
-        print(half, "relations P %.3f R %.3f F1 %.3f" % rates(scores))
+        print(half, "relations P {:.3f} R {:.3f} F1 {:.3f}".format(*rates(scores)))
         for how in ("exact", "substring", "timeless"):
-            print("  entities", how, "P %.3f R %.3f F1 %.3f" % entity_rates(scores, how))
+            print("  entities", how, "P {:.3f} R {:.3f} F1 {:.3f}".format(*entity_rates(scores, how)))
         pairs = judged(scores)
         sure = [right for c, right in pairs if c >= 0.8]
         print(

@@ -30,7 +30,7 @@ BATCH = 64
 def normal(name: str) -> str:
     """Return a name without article, possessive and the like, in lower case."""
     name = re.sub(r"^(the|a|an|our|their|his|her|my|its)\s+", "", name.lower().strip())
-    return re.sub(r"[\s\-_]+", " ", re.sub(r"['’]s$", "", name)).strip(" .,:;\"'")
+    return re.sub(r"[\s\-_]+", " ", re.sub("['\N{RIGHT SINGLE QUOTATION MARK}]s$", "", name)).strip(" .,:;\"'")
 
 
 def substring(found: str, gold: str) -> bool:

@@ -26,7 +26,10 @@ _MAPPED: dict[str, tuple[str, str]] = {
     ),
     "part_of": ("P361 P463 P54 P108 P102 P69 P241 P118 P140 P179 P264", "P527 P488 P35 P6 P194 P1336 P169"),
     "owned_by": ("P749 P127 P137", "P355 P1830 P1056"),
-    "participated_in": ("P800 P1344 P607", "P50 P57 P58 P86 P161 P162 P175 P676 P170 P112 P710 P178 P176 P123 P272 P449"),
+    "participated_in": (
+        "P800 P1344 P607",
+        "P50 P57 P58 P86 P161 P162 P175 P676 P170 P112 P710 P178 P176 P123 P272 P449",
+    ),
     "mentions": ("P1441", "P674"),
     "preceded": ("P156 P1366", "P155 P1365"),
     "depends_on": ("P400", ""),
