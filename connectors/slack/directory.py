@@ -7,7 +7,10 @@ so both make the same `Directory`, and of it the workspace's one directory item.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from ctxsync.connectors.base import Item, Json, Person
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 STREAM = ".directory"  # the stream and the place of the directory item
 SLACKBOT = "USLACKBOT"
+_MINUTE = timedelta(minutes=1)
+_LATEST = 253_000_000_000_000  # milliseconds; in the year 9987, and no zone ends the calendar that Python knows
 _NAME_LENGTH = 200  # characters; Slack itself allows 80
 
 
@@ -29,6 +34,7 @@ class Member:
         names: All names known, the first is `name`.
         email: In lower case; empty when the workspace does not show it.
         bot: An app, a workflow or Slackbot: never a person.
+        zone: The time zone of the profile (`Europe/Lisbon`); empty when it has none.
     """
 
     id: str
@@ -36,6 +42,7 @@ class Member:
     names: tuple[str, ...] = ()
     email: str = ""
     bot: bool = False
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,22 @@ class Directory:
             found = self._authors[user] = (Person(member.name, (self.key(user, bot=bot),)), bot)
         return found
 
+    def utc_offset(self, user: str, said: int) -> int:
+        """Return where a person's clock stood, minutes east of UTC; 0 where that is not known.
+
+        By the zone of the profile, and not by its `tz_offset`, which is today's and not that of summer or winter then.
+
+        Args:
+            user: Whose.
+            said: When, milliseconds UTC.
+        """
+        member = self.members.get(user)
+        zone = _zone(member.zone) if member is not None and not member.bot and member.zone else None
+        if zone is None or said >= _LATEST:
+            return 0
+        east = datetime.fromtimestamp(said // 1000, zone).utcoffset()
+        return east // _MINUTE if east else 0
+
     def key(self, user: str, *, bot: bool = False) -> str:
         """Return the identity key of an id. A bot's says that it is a thing."""
         if bot or user == SLACKBOT or user.startswith("B"):
@@ -162,7 +185,17 @@ def member_of(record: object) -> Member | None:
     )
     names = tuple(dict.fromkeys(filter(None, found)))
     bot = bool(record.get("is_bot")) or bool(record.get("is_workflow_bot")) or user == SLACKBOT
-    return Member(user, names[0] if names else user, names, text_of(profile, "email").lower(), bot)
+    email = text_of(profile, "email").lower()
+    return Member(user, names[0] if names else user, names, email, bot, text_of(record, "tz"))
+
+
+@lru_cache(maxsize=1024)
+def _zone(name: str) -> ZoneInfo | None:
+    """Return a zone by its name; None where this machine does not know it."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # no such zone, no name of one, a folder of them
+        return None
 
 
 def channel_of(record: object) -> Channel | None:

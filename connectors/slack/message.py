@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from ctxsync.connectors.base import Item, Json, Person, Section
+from ctxsync.connectors.base import UTC_OFFSET, Item, Json, Person, Section
 from ctxsync.connectors.slack.blocks import MAX_PREVIEW, Words
 from ctxsync.connectors.slack.directory import SLACKBOT, readable, text_of
 from ctxsync.connectors.slack.text import MAX_TEXT, Writer, has_markup, mrkdwn
@@ -121,6 +121,8 @@ def message_item(
         author, automated = _author(message, str(subtype or ""), directory)
     else:
         author, automated = known
+        if not automated and (offset := directory.utc_offset(str(user), said)):
+            attributes[UTC_OFFSET] = offset
     if automated:
         attributes["automated"] = True
     if message.get("edited"):

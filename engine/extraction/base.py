@@ -63,7 +63,7 @@ class Episode:
 
     @property
     def written_at(self) -> int:
-        """When it was written by its author's own clock: `occurred_at`, moved by what is known of their zone."""
+        """When it was written by its author's own clock: `occurred_at`, moved by `utc_offset` where that is known."""
         offset = self.attributes.get(UTC_OFFSET)
         return self.occurred_at + (offset * 60_000 if isinstance(offset, int) and abs(offset) < _DAY else 0)
 

@@ -33,6 +33,24 @@ def commits_of(repo: Repo, count: int, branch: str = "main") -> list[str]:
     return repo.git("rev-list", "--reverse", branch, "--").split()[-count:]
 
 
+def test_a_commit_tells_where_its_author_s_clock_stood_whatever_git_is_told_to_show(repo: Repo, reader: Reader) -> None:
+    repo.git("config", "log.date", "relative")
+    zones = {"-0800": -480, "+0545": 345, "+0000": None, "-0000": None, "+9999": None, "+051800": None}
+    made = {}
+    for zone, minutes in zones.items():
+        made[
+            repo.object(
+                f"tree {repo.git('write-tree')}\nauthor Robin Vale <robin@example.com> 1700000000 {zone}\n"
+                "committer Kai Brook <kai@example.com> 1700000000 +0200".encode()
+            )
+        ] = minutes
+    for number, sha in enumerate(made):
+        repo.git("update-ref", f"refs/heads/b{number}", sha)
+    reader.read()
+    assert {sha: reader.says(sha).get("utc_offset") for sha in made} == made
+    assert {reader.item(sha).sections[0].occurred_at for sha in made} == {1_700_000_000_000}
+
+
 def test_a_commit_becomes_an_item_with_its_author_time_files_and_parents(repo: Repo, reader: Reader) -> None:
     first = repo.commit("Add the parser\n\nIt reads lines.\n", "src/parser.py")
     second = repo.commit("Say more", "README.md")
@@ -59,6 +77,7 @@ def test_a_commit_becomes_an_item_with_its_author_time_files_and_parents(repo: R
         "fixes": [],
         "refs": [],
         "reverts": [],
+        "utc_offset": 60,
     }
     assert reader.says(second)["parents"] == [first]
 

@@ -111,6 +111,21 @@ def test_a_date_counts_in_its_zone() -> None:
     assert body(letter()).occurred_at == 1_772_528_400_000  # 09:00 UTC
 
 
+@pytest.mark.parametrize(
+    ("zone", "minutes"),
+    [("-0800", -480), ("+0545", 345), ("EST", -300), ("+0000", 0), ("-0000", 0), ("", 0), ("+9999", 0)],
+)
+def test_a_date_tells_where_its_author_s_clock_stood(zone: str, minutes: int) -> None:
+    said = body(letter("x", f"Date: Tue, 3 Mar 2026 23:30:00 {zone}")).attributes
+    assert said.get("utc_offset", 0) == minutes
+    assert ("utc_offset" in said) is (minutes != 0)
+
+
+def test_a_server_s_clock_is_not_the_author_s() -> None:
+    raw = letter("x", "Date: never\nReceived: from a by b; Mon, 2 Mar 2026 09:00:00 +0900")
+    assert "utc_offset" not in body(raw, received=0).attributes
+
+
 def test_threads_go_by_references_then_the_answered_message_then_the_message_itself() -> None:
     assert body(letter("x", "References: <a@x> <b@x>\nIn-Reply-To: <b@x>")).thread == "mail:a@x"
     assert body(letter("x", "In-Reply-To: <b@x> (Rosa's message)")).thread == "mail:b@x"

@@ -51,6 +51,43 @@ def test_a_message_has_the_shape_that_every_source_of_slack_gives() -> None:
     assert (found.flags, found.raw_digest) == ((), "")
 
 
+@pytest.mark.parametrize(
+    ("user", "ts", "minutes"),
+    [
+        ({"tz": "America/Los_Angeles"}, "1700000000.000200", -480),  # in November
+        ({"tz": "America/Los_Angeles"}, "1720000000.000200", -420),  # in July, whatever the clock shows today
+        ({"tz": "America/Los_Angeles", "is_bot": True}, "1700000000.000200", None),
+        ({"tz": "Europe/Lisbon"}, "1700000000.000200", None),
+        ({"tz": "Asia/Kathmandu"}, "1700000000.000200", 345),
+        ({"tz": "Asia/Kathmandu"}, "999999999999.000200", None),
+        ({"tz": "Nowhere/At_All"}, TS, None),
+        ({"tz": "../../etc/passwd"}, TS, None),
+        ({"tz": "Europe"}, TS, None),
+        ({"tz": "\0"}, TS, None),
+        ({"tz": 7}, TS, None),
+        ({}, TS, None),
+    ],
+)
+def test_a_message_tells_where_its_author_s_clock_stood_when_it_was_said(
+    user: dict[str, Any], ts: str, minutes: int | None
+) -> None:
+    directory = Directory.of("T1", [{"id": "U1ROBIN", "name": "robin", "tz_offset": 3600, **user}])
+    message = {"type": "message", "user": "U1ROBIN", "ts": ts, "text": "The frame broke today"}
+    found = message_item(message, team="T1", channel="C1GARDEN", directory=directory)
+    assert found is not None
+    assert found.sections[0].attributes.get("utc_offset") == minutes
+
+
+def test_someone_who_moves_makes_no_new_version_of_what_they_said() -> None:
+    message = {"type": "message", "user": "U1ROBIN", "ts": TS, "text": "The frame broke today"}
+    zones = [Directory.of("T1", [{"id": "U1ROBIN", "name": "robin", "tz": zone}]) for zone in ("Asia/Tokyo", "")]
+    there, here = (message_item(message, team="T1", channel="C1", directory=directory) for directory in zones)
+    assert there is not None
+    assert here is not None
+    assert there.sections[0].attributes != here.sections[0].attributes
+    assert item_fingerprint(there) == item_fingerprint(here)
+
+
 def test_the_api_and_an_export_give_the_same_bytes_of_one_message() -> None:
     """The key is team, channel and time; all that only one of the two has is left out."""
     api = {

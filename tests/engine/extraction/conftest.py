@@ -6,23 +6,33 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ctxsync.engine.extraction.base import Episode, Identity
+from ctxsync.engine.extraction.builtin import Builtin
 from ctxsync.engine.extraction.chain import Chain, build_chain
+from ctxsync.engine.extraction.learned import Learned
 from ctxsync.engine.schema import universal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxsync.engine.extraction.base import Extraction
+    from ctxsync.engine.extraction.scene import Scene
 
 ROBIN = Identity(("Robin Vale", "Robin"), ("email:robin@example.com",))
 WEDNESDAY = int(datetime(2026, 5, 20, 10, tzinfo=UTC).timestamp() * 1000)
 
 
+class Unjudged(Learned):
+    """Lets everything stand that the rules read."""
+
+    def judge(self, scene: Scene) -> None:
+        """Change nothing."""
+
+
 class Reads:
     """Reads texts with one chain: the language model loads once for all tests."""
 
-    def __init__(self) -> None:
-        self.chain: Chain = build_chain(universal(), ROBIN)
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
 
     def episode(self, text: str, **fields: object) -> Episode:
         given = {"id": "e1", "item": "note:1", "kind": "note", "title": "", "occurred_at": WEDNESDAY, **fields}
@@ -53,4 +63,10 @@ class Reads:
 
 @pytest.fixture(scope="session")
 def reads() -> Reads:
-    return Reads()
+    return Reads(build_chain(universal(), ROBIN))
+
+
+@pytest.fixture(scope="session")
+def rules() -> Reads:
+    """Read by the rules alone, without the models that judge them."""
+    return Reads(Chain(universal(), ROBIN, [Builtin(universal(), ROBIN, learned=Unjudged())]))
