@@ -86,4 +86,6 @@ def test_the_wheel_holds_the_data_that_commands_need(wheel: zipfile.ZipFile) -> 
     assert len(notes) >= 45
     assert notes <= held
     assert "ctxsync/engine/extraction/minilm/tokenizer.json" in held
+    assert "ctxsync/engine/extraction/learned/weights.npz" in held
+    assert "ctxsync/engine/extraction/learned/known_names.txt" in held
     assert "ctxsync/py.typed" in held
