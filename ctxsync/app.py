@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from ctxsync.connectors.base import Item
     from ctxsync.engine.extraction.escalation import Step as HigherStep
     from ctxsync.engine.extraction.invalidation import GraphFacts
+    from ctxsync.engine.extraction.trying import Trier
     from ctxsync.engine.graph.store import Graph
     from ctxsync.engine.reading import Reader
     from ctxsync.events.lock import WriterLock
     from ctxsync.events.store import EventStore
     from ctxsync.models import LocalModels, Models
+    from ctxsync.trial import Trial
 
 
 def checkpoint(_: str, /) -> None:
@@ -141,6 +143,10 @@ class App:
         steps, why = cast("LocalModels", self.models).higher(facts)
         return steps, why
 
+    def named_model(self, name: str, facts: GraphFacts | None = None) -> Trier:
+        """Return the model of this name, to be tried; raises `UsageError`, `ModelError` or `ConfigError`."""
+        return cast("LocalModels", self.models).named(name, facts)
+
     # Commands that write
 
     def sync(self, request: SyncRequest, progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
@@ -225,6 +231,18 @@ class App:
 
         with self.lock("rebuild"):
             return rebuild(self, progress)
+
+    def trial(self, model: str, *, source: str = "", limit: int = 0) -> Trial:
+        """Return the trial of a model over what is stored; see `ctxsync.trial.Trial`."""
+        from ctxsync.trial import Trial
+
+        return Trial(self, model, source=source, limit=limit)
+
+    def adopt(self, run: str, source: str = "", progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
+        """Let a run count from here on, or with an empty one what is read as usual; see `ctxsync.trial.adopt`."""
+        from ctxsync.trial import adopt
+
+        return adopt(self, run, source, progress)
 
     def remove_source(self, name: str, *, forget: bool = False) -> dict[str, Any]:
         """Take a source out of config.toml, or out of the log when only that knows it, and retract what it alone shows.

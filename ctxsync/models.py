@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.chain import Chain
     from ctxsync.engine.extraction.escalation import Step
     from ctxsync.engine.extraction.invalidation import GraphFacts
+    from ctxsync.engine.extraction.trying import Trier
     from ctxsync.engine.schema import Schema
     from ctxsync.home import Home
 
@@ -85,6 +86,12 @@ class LocalModels:
 
         steps, local = higher(self._config, self._home, facts)
         return steps, local.why
+
+    def named(self, name: str, facts: GraphFacts | None = None) -> Trier:
+        """Return the model of this name, to be tried; see `ctxsync.trial_models.named`."""
+        from ctxsync.trial_models import named
+
+        return named(name, self._config, self._home, facts)
 
     def embedder(self) -> Embedder | None:
         """Return the MiniLM embedder."""

@@ -212,12 +212,12 @@ def higher(config: Config, home: Home, facts: GraphFacts | None = None) -> tuple
     door = open_door(config, home)
     local = local_llm(config, door)
     lower, upper, every = chains(config, local.provider)
-    first = [_step(config, door, lower, facts, every=False, below=())] if lower else []
-    second = [_step(config, door, upper, facts, every=every, below=tuple(first))] if upper else []
+    first = [step_of(config, door, lower, facts, every=False, below=())] if lower else []
+    second = [step_of(config, door, upper, facts, every=every, below=tuple(first))] if upper else []
     return [*first, *second], local
 
 
-def _step(
+def step_of(
     config: Config,
     door: Door,
     providers: Sequence[Provider],
@@ -226,6 +226,16 @@ def _step(
     every: bool,
     below: tuple[Step, ...],
 ) -> Step:
+    """Return the step that asks these providers in turn.
+
+    Args:
+        config: The settings.
+        door: What sends.
+        providers: At least one.
+        facts: Looks current facts up; the models know none when None.
+        every: It reads every episode.
+        below: The steps before it.
+    """
     from ctxsync.engine.extraction.base import Identity
     from ctxsync.engine.extraction.escalation import Step
     from ctxsync.engine.extraction.llm.tier import LlmTier

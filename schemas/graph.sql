@@ -72,13 +72,19 @@ CREATE TABLE extraction (
 ) WITHOUT ROWID;
 CREATE INDEX extraction_wish ON extraction (occurred_at, wish, tier) WHERE wish > 0;
 
+-- The same of trials: no reader of the table above can take one for a run that counts.
+CREATE TABLE trial (
+    episode TEXT NOT NULL, position INTEGER NOT NULL, run TEXT NOT NULL, tier INTEGER NOT NULL,
+    PRIMARY KEY (episode, position)
+) WITHOUT ROWID;
+
 -- The last failure of a run at an episode that is tried again; retry_at: from when, ms UTC, 0 for never.
 CREATE TABLE failure (
     episode TEXT NOT NULL, run TEXT NOT NULL, attempt INTEGER NOT NULL, retry_at INTEGER NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (episode, run)
 ) WITHOUT ROWID;
 
--- Which run was adopted for a source; the empty source is all others.
+-- Which run was adopted for a source; the empty source is all others, the empty run none.
 CREATE TABLE adopted (source TEXT PRIMARY KEY, run TEXT NOT NULL) WITHOUT ROWID;
 
 -- What an identity is known by: `email:x`, `note:<item>`, `name:<normal>`, `first:<scope>:<normal>` …

@@ -53,6 +53,7 @@ AND NOT EXISTS (
     AND NOT EXISTS (SELECT 1 FROM failure AS f WHERE f.episode = x.episode AND f.run = b.value))
 AND NOT EXISTS (
     SELECT 1 FROM adopted AS a JOIN extraction AS o ON o.run = a.run AND o.episode = x.episode)
+AND NOT EXISTS (SELECT 1 FROM adopted AS a JOIN trial AS o ON o.run = a.run AND o.episode = x.episode)
 AND EXISTS (SELECT 1 FROM holding AS h WHERE h.episode = e.id AND h.until IS NULL)
 AND e.source NOT IN (SELECT value FROM json_each(:closed))
 AND NOT EXISTS (

@@ -24,6 +24,7 @@ from ctxsync.engine.graph.people import People
 from ctxsync.engine.graph.rows import query
 from ctxsync.engine.graph.trust import SEEN_ALIKE, Trust
 from ctxsync.engine.graph.waiting import Waiting
+from ctxsync.events.runs import is_trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -155,6 +156,9 @@ class Projector:
         payload = event.payload
         text = payload["episode"]
         episode = self.memory.find_episode(text)
+        if is_trial(payload["run"]):
+            self._tried(event, episode)
+            return
         before = None if episode is None else self.items.before_reading(episode)
         self.memory.runs(text).append((payload["run"], payload["tier"], event.position))
         wished = wish(payload["tier"], payload.get("gate") or ())
@@ -163,6 +167,15 @@ class Projector:
         if episode is not None:
             if before is not None:
                 self.items.read(episode, before, event.position)
+            self._count(episode, event.position)
+
+    def _tried(self, event: Event, episode: Episode | None) -> None:
+        """Keep a trial's result aside. It makes nothing read, and dates nothing; it counts where it is adopted."""
+        payload = event.payload
+        text, row = payload["episode"], (payload["run"], payload["tier"], event.position)
+        self.memory.trials(text).append(row)
+        self.memory.rows.add("trial", text, event.position, *row[:2])
+        if episode is not None:
             self._count(episode, event.position)
 
     def _failed(self, event: Event) -> None:
@@ -183,8 +196,9 @@ class Projector:
         if not runs:
             return 0
         if self.adopted:
-            run = self.adopted.get(episode.source) or self.adopted.get("")
-            hits = [position for name, _, position in runs if name == run]
+            run = self.adopted.get(episode.source) or self.adopted.get("") or ""
+            known = self.memory.trials(episode.text) if is_trial(run) else runs
+            hits = [position for name, _, position in known if name == run]
             if hits:
                 return hits[-1]
         return max(runs, key=lambda k: (k[1], k[2]))[2]

@@ -58,6 +58,7 @@ SELECT e.id, i.item, e.source, e.kind, e.occurred_at, e.scope, e.author_keys, e.
 FROM episode AS e JOIN item AS i ON i.id = e.item WHERE e.episode = ?
 """
 RUNS = "SELECT run, tier, position FROM extraction WHERE episode = ? ORDER BY position"
+TRIALS = "SELECT run, tier, position FROM trial WHERE episode = ? ORDER BY position"
 FACT = "SELECT id, tail FROM fact WHERE fact = ?"
 FACT_SPANS = """
 SELECT phrase, valid_from, valid_to, confidence, f.tail, v.reason, v.rowid
@@ -94,6 +95,7 @@ class Memory:
         self._episodes: dict[str, Episode] = {}
         self._facts: dict[str, Fact | None] = {}
         self._runs: dict[str, list[tuple[str, int, int]]] = {}
+        self._trials: dict[str, list[tuple[str, int, int]]] = {}
         self._claims: dict[str, dict[tuple[int, str], int]] = {}
         self._bearers: dict[str, set[int]] = {}
         self._watchers: dict[int, set[int]] = {}
@@ -288,10 +290,19 @@ class Memory:
         self._episodes[episode.text] = episode
 
     def runs(self, episode: str) -> list[tuple[str, int, int]]:
-        """Return the extractions of an episode as (run, tier, position), in log order."""
-        found = self._runs.get(episode)
+        """Return the extractions of an episode as (run, tier, position), in log order; trials are not among them."""
+        return self._extractions(self._runs, RUNS, episode)
+
+    def trials(self, episode: str) -> list[tuple[str, int, int]]:
+        """Return what trials made of an episode, in the same form."""
+        return self._extractions(self._trials, TRIALS, episode)
+
+    def _extractions(
+        self, kept: dict[str, list[tuple[str, int, int]]], sql: str, episode: str
+    ) -> list[tuple[str, int, int]]:
+        found = kept.get(episode)
         if found is None:
-            found = self._runs[episode] = [(run, tier, at) for run, tier, at in self._pairs(RUNS, episode)]
+            found = kept[episode] = [(run, tier, at) for run, tier, at in self._pairs(sql, episode)]
         return found
 
     # Facts

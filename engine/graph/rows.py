@@ -44,6 +44,7 @@ STATEMENTS: Final = {
     "holding": "INSERT INTO holding (rowid, episode, line, since) VALUES (?, ?, ?, ?)",
     "extraction": """INSERT INTO extraction (episode, position, run, tier, occurred_at, wish)
         VALUES (?, ?, ?, ?, ?, ?)""",
+    "trial": "INSERT INTO trial (episode, position, run, tier) VALUES (?, ?, ?, ?)",
     "failure": "INSERT OR REPLACE INTO failure (episode, run, attempt, retry_at, reason) VALUES (?, ?, ?, ?, ?)",
     "node": """INSERT INTO node (id, node, refs, rep, anchor) VALUES (?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET refs = excluded.refs, rep = excluded.rep, anchor = excluded.anchor""",

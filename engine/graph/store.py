@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 from contextlib import contextmanager
 
-LAYOUT: Final = 4
+LAYOUT: Final = 5
 REBUILD: Final = "Run `ctxsync rebuild`."
 SPACE: Final = "Free some space, then run the command again."
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ctxsync.engine.graph import nodes, times
 from ctxsync.engine.schema import universal
+from ctxsync.events.runs import is_trial
 
 CLASSES = universal().classes
 
@@ -56,7 +57,7 @@ def believed(events: Any) -> Any:
             shown.setdefault(item, {}).setdefault(e.source, []).append([e, {}])
             for section in p["sections"]:
                 first.setdefault(section["episode"], (item, section, e.source))
-        elif e.type == "episode.extracted":
+        elif e.type == "episode.extracted" and not is_trial(p["run"]):
             extracted.setdefault(p["episode"], []).append(e)
         elif e.type == "item.sighted":
             if e.source in shown.get(item, {}) and e.source not in {s for s, _ in seen.get(item, ())}:
@@ -97,9 +98,10 @@ def said(events: Any) -> Any:
     adopted = {e.payload["source"]: e.payload["run"] for e in events if e.type == "extraction.adopted"}
     mentions, statements = [], []
     for id_, (item, section, source) in episodes.items():
-        runs = [e for e in events if e.type == "episode.extracted" and e.payload["episode"] == id_]
+        every = [e for e in events if e.type == "episode.extracted" and e.payload["episode"] == id_]
         wanted = adopted.get(source) or adopted.get("")
-        runs = [e for e in runs if e.payload["run"] == wanted] or runs
+        runs = [e for e in every if not is_trial(e.payload["run"])]
+        runs = runs and ([e for e in every if e.payload["run"] == wanted] or runs)
         if not runs:
             continue
         tier = 0 if runs[0].payload["run"] == wanted else 1
