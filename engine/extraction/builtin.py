@@ -6,6 +6,7 @@ spaCy is imported, and the model loaded, at the first text (about 1.5 s).
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import plain
@@ -57,13 +58,27 @@ def load_english() -> Any:
 
     for package in PACKAGES:
         try:
-            return spacy.load(package, exclude=["lemmatizer", "attribute_ruler"])
+            with _no_plugins():
+                return spacy.load(package, exclude=["lemmatizer", "attribute_ruler"])
         except OSError:
             continue
     raise ExtractionError(
         f"No English model is installed ({' or '.join(PACKAGES)}).",
         remedy="Run `pip install --force-reinstall ctxsync`.",
     )
+
+
+@contextmanager
+def _no_plugins() -> Iterator[None]:
+    """Keep spaCy from importing what other packages offer it: that of presidio takes longer than the model itself."""
+    from spacy.util import registry
+
+    offered = registry._entry_point_factories  # noqa: SLF001  # spaCy has no other switch
+    before, offered.entry_points = offered.entry_points, False
+    try:
+        yield
+    finally:
+        offered.entry_points = before
 
 
 def _restored(doc: Any, seen: Any) -> Any:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -276,3 +278,13 @@ def test_any_text_is_extracted_without_failing(reads: Reads, text: str) -> None:
     for relation in found.relations:
         assert {relation.head, relation.tail} <= ids
         assert 0 <= relation.confidence <= 1
+
+
+def test_loading_the_english_model_imports_nothing_that_other_packages_offer_spacy() -> None:
+    """Presidio offers it a component, and importing that takes longer than the model itself."""
+    code = (
+        "import sys; from ctxsync.engine.extraction.builtin import load_english; load_english(); "
+        "print('presidio_analyzer' in sys.modules, 'transformers' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
