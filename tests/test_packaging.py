@@ -80,12 +80,12 @@ def test_the_wheel_holds_the_data_that_commands_need(wheel: zipfile.ZipFile) -> 
         ("schemas", "*.toml"),
         ("schemas", "events/*.json"),
         ("prompts", "*.txt"),
+        ("engine", "extraction/learned/*.npz"),
+        ("engine", "extraction/learned/*.txt"),
     ):
         assert {f"ctxsync/{path.relative_to(ROOT)}" for path in (ROOT / part).glob(pattern)} <= held
     notes = {path.relative_to(ROOT).as_posix() for path in (ROOT / "ctxsync" / "sample").rglob("*.md")}
     assert len(notes) >= 45
     assert notes <= held
     assert "ctxsync/engine/extraction/minilm/tokenizer.json" in held
-    assert "ctxsync/engine/extraction/learned/weights.npz" in held
-    assert "ctxsync/engine/extraction/learned/known_names.txt" in held
     assert "ctxsync/py.typed" in held
