@@ -1,4 +1,4 @@
-"""The commands that look after the home: status, doctor, verify, rebuild, export, import."""
+"""The commands that look after the home: status, doctor, verify, export, import."""
 
 from __future__ import annotations
 
@@ -85,23 +85,6 @@ def verify(
         document = app.verify(progress, deep=deep)
     show(document, render_status.verify, as_json=as_json)
     return 0 if document.get("graph") == "agrees" else FAILED
-
-
-def rebuild(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-    """Build the graph anew from the log.
-
-    No text is extracted again: what was extracted is in the log. The old graph answers until the new one is whole.
-
-    Examples:
-        ctxsync rebuild
-    """
-    from ctxsync.cli import render_status
-    from ctxsync.cli.progress import shown_progress
-
-    app = open_app(ctx)
-    with shown_progress() as progress:
-        document = app.rebuild(progress)
-    show(document, render_status.rebuilt, as_json=as_json)
 
 
 def export_(

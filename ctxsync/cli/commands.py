@@ -46,7 +46,9 @@ PANELS: dict[str, tuple[Entry, ...]] = {
     ),
     "Log and graph": (
         Entry("verify", "ctxsync.cli.admin:verify", "Check the log's hash chain, and the graph against the log."),
-        Entry("rebuild", "ctxsync.cli.admin:rebuild", "Build the graph anew from the log."),
+        Entry(
+            "rebuild", "ctxsync.cli.rebuild:rebuild", "Build the graph anew from the log, or try another model on it."
+        ),
         Entry("export", "ctxsync.cli.admin:export_", "Write the log out as JSON Lines."),
         Entry("import", "ctxsync.cli.admin:import_", "Read an exported log into an empty home."),
     ),

@@ -19,6 +19,7 @@ _WORDS = {
     "project": "Updating the graph",
     "embed": "Indexing for search",
     "escalate": "Asking higher tiers",
+    "try": "Trying a model",
     "verify": "Checking the log",
     "rebuild": "Rebuilding the graph",
 }
