@@ -40,6 +40,10 @@ def main() -> int:
     lines += third.lines(chain)
     lines += own.phrase_lines()
     lines += own.sentence_lines(build_chain(schema, ME))
+    if not asked.no_articles:
+        from evaluation import articles
+
+        lines += articles.lines()
     if not asked.no_llm:
         lines += own.llm_lines()
     print(rendered(lines))
