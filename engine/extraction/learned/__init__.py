@@ -12,9 +12,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction.learned import instances
-from ctxsync.engine.extraction.learned.calibration import Calibration
 from ctxsync.engine.extraction.learned.entity_features import entity_features
-from ctxsync.engine.extraction.learned.linear import Linear
 from ctxsync.engine.extraction.learned.pair_features import pair_features
 from ctxsync.engine.extraction.learned.statements import stated
 
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ctxsync.engine.extraction.cast import Thing
+    from ctxsync.engine.extraction.learned.calibration import Calibration
+    from ctxsync.engine.extraction.learned.linear import Linear
     from ctxsync.engine.extraction.learned.pair_features import Frame
     from ctxsync.engine.extraction.learned.sights import Sight
     from ctxsync.engine.extraction.scene import Scene
@@ -50,6 +50,10 @@ class Learned:
 
     @cached_property
     def _parts(self) -> tuple[Linear, Linear, Linear, Calibration]:
+        # They import numpy, which a chain that reads nothing does without.
+        from ctxsync.engine.extraction.learned.calibration import Calibration
+        from ctxsync.engine.extraction.learned.linear import Linear
+
         arrays = self._arrays
         if arrays is None:
             import numpy as np

@@ -72,9 +72,9 @@ def test_an_announced_change_with_a_date_is_a_less_certain_fact_of_the_future(re
     assert found.relations[0].confidence < 0.6
 
 
-def test_a_list_line_speaks_of_what_its_note_is_about(reads: Reads) -> None:
+def test_a_list_line_speaks_of_what_its_note_is_about(rules: Reads) -> None:
     links = ({"target": "Acme", "kind": "wikilink", "start": 11, "end": 19},)
-    found = reads.facts(
+    found = rules.facts(
         "- works at [[Acme]] since 2024-03\n- Manager: Tom Berg\n- lives in Lisbon", title="Alice", links=links
     )
     assert found == ["Alice located_at Lisbon", "Alice part_of Acme from 2024-03", "Alice part_of Tom Berg"]
@@ -137,8 +137,8 @@ def test_a_commit_without_a_subject_speaks_of_its_repository(reads: Reads) -> No
          ["Fennel Labs owned_by Tom Berg from 2012", "Tom Berg part_of Acme"]),
     ],
 )  # fmt: skip
-def test_joined_ends_asides_and_possessors_are_read(reads: Reads, text: str, facts: list[str]) -> None:
-    assert reads.facts(text) == facts
+def test_joined_ends_asides_and_possessors_are_read(rules: Reads, text: str, facts: list[str]) -> None:
+    assert rules.facts(text) == facts
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_joined_ends_asides_and_possessors_are_read(reads: Reads, text: str, fac
         "Directed acyclic graph (DAG)",
     ],
 )
-def test_instructions_habits_and_things_without_a_name_are_no_facts(reads: Reads, text: str) -> None:
-    assert reads.facts(text, title="Orchard") == []
+def test_instructions_habits_and_things_without_a_name_are_no_facts(rules: Reads, text: str) -> None:
+    assert rules.facts(text, title="Orchard") == []
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_instructions_habits_and_things_without_a_name_are_no_facts(reads: Reads
         ("Left: Kafka\n\n## `date()`\n- Tom Berg", []),
     ],
 )  # fmt: skip
-def test_lists_under_a_heading_and_labels_speak_of_the_note(reads: Reads, text: str, facts: list[str]) -> None:
-    assert reads.facts(text, title="Tide API") == facts
+def test_lists_under_a_heading_and_labels_speak_of_the_note(rules: Reads, text: str, facts: list[str]) -> None:
+    assert rules.facts(text, title="Tide API") == facts
 
 
 @pytest.mark.parametrize(
@@ -206,19 +206,19 @@ def test_phrases_read_in_the_third_person(reads: Reads) -> None:
     assert {r.phrase for r in found.relations if r.tier} == {"works at", "uses", "is hosted on"}
 
 
-def test_names_are_words_that_can_name(reads: Reads) -> None:
+def test_names_are_words_that_can_name(rules: Reads) -> None:
     text = (
         "Open Obsidian at 14:30 PM. The build of `c68cad97273c` took 40 MB, `true` or `for`. It runs `kafka-python` "
         "with the $x_1$ of the “Heron”."
     )
-    names = {entity.name for entity in reads.extract(text).entities}
+    names = {entity.name for entity in rules.extract(text).entities}
     assert {"Obsidian", "kafka-python", "Heron"} <= names
     assert not names & {"Open Obsidian", "14:30 PM", "c68cad97273c", "MB", "true", "for", "x_1"}
 
 
-def test_a_link_whose_words_are_not_the_notes_only_leads_on(reads: Reads) -> None:
-    assert reads.facts("The archive depends on your [[Pricing|Sync tier]].") == []
-    assert reads.facts("Nadia works at [[Acme Corp|the firm]].") == ["Nadia part_of Acme Corp"]
+def test_a_link_whose_words_are_not_the_notes_only_leads_on(rules: Reads) -> None:
+    assert rules.facts("The archive depends on your [[Pricing|Sync tier]].") == []
+    assert rules.facts("Nadia works at [[Acme Corp|the firm]].") == ["Nadia part_of Acme Corp"]
 
 
 def test_every_quote_and_span_is_cut_from_the_text_itself(reads: Reads) -> None:
