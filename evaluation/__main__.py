@@ -35,8 +35,9 @@ def main() -> int:
     schema = universal()
     chain = build_chain(schema, Identity())
     lines: list[Line] = []
-    for half in ("locked", "open"):
-        lines += own.gold_lines(half, own.scores_of(half, chain))
+    scores = {half: own.scores_of(half, chain) for half in ("locked", "open")}
+    for half, scored in scores.items():
+        lines += own.gold_lines(half, scored)
     lines += third.lines(chain)
     lines += own.phrase_lines()
     lines += own.sentence_lines(build_chain(schema, ME))
@@ -51,7 +52,11 @@ def main() -> int:
     print("\nEverything that is wanted holds." if not missed else "\nWhat does not hold:")
     for words in missed:
         print(f"  {words}")
-    print(f"{time.perf_counter() - started:.0f} s")
+    if not asked.no_errors:
+        from evaluation import errors
+
+        print(errors.report([errors.of_gold(scores["open"]), *errors.of_others(chain)]))
+    print(f"\n{time.perf_counter() - started:.0f} s")
     return 0
 
 

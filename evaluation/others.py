@@ -60,7 +60,9 @@ def predictions(texts: Sequence[str], chain: Chain) -> Iterator[dict[str, Any]]:
                 "id": int(episode.id),
                 "entities": [{"id": e.id, "name": e.name, "type": e.type} for e in found.entities],
                 "relations": [
-                    {"head": r.head, "relation": r.relation, "tail": r.tail} for r in found.relations if not r.ends
+                    {"head": r.head, "relation": r.relation, "tail": r.tail, "confidence": r.confidence}
+                    for r in found.relations
+                    if not r.ends
                 ],
             }
 
