@@ -372,7 +372,7 @@ def test_the_caps_of_a_day_hold_for_trials_in_the_cloud(tmp_path: Path) -> None:
 
 
 def test_tokens_of_a_trial_are_in_the_totals_and_a_local_one_takes_no_share_of_the_day(tmp_path: Path) -> None:
-    spent = {"tokens_in": 700, "tokens_out": 90, "cost_usd": 0.01}
+    spent: dict[str, Any] = {"tokens_in": 700, "tokens_out": 90, "cost_usd": 0.01}
     place = vaults(tmp_path, Scripted(lambda episode, _: found(episode, **spent)))
     told = place.trial("scripted").read()
     assert (told["tokens"], told["cost_usd"]) == (3 * 790, 0.03)
