@@ -12,7 +12,6 @@ from ctxsync.engine.extraction.cast import Thing
 from ctxsync.engine.extraction.learned import instances
 from ctxsync.engine.extraction.learned.entity_features import entity_features
 from ctxsync.engine.extraction.learned.pair_features import Frame, pair_features
-from ctxsync.engine.extraction.learned.sights import Sight
 from ctxsync.engine.extraction.mentions import Found, Mention
 from ctxsync.engine.extraction.plain import Block
 from ctxsync.engine.extraction.scene import Scene
@@ -22,10 +21,12 @@ from ctxsync.engine.extraction.votes import vote_name
 from ctxsync.engine.schema import universal
 from evaluation.gold import episode_of, load
 from evaluation.others import WRITTEN, normal, substring
-from evaluation.redocred import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from ctxsync.engine.extraction.learned.sights import Sight
+    from evaluation.redocred import Document
 
 NONE = "none"
 EPISODES = Path(__file__).with_name("episodes")
@@ -96,7 +97,7 @@ class Reader:
         labels = dict.fromkeys(things, NONE)
         linked: dict[str, int] = {}
         for name in sorted(names, key=lambda n: (-len(n), n)):
-            identity = _same(name, names[name], things, labels)
+            identity = _same(name, things, labels)
             if identity is not None:
                 linked[name] = identity
                 if names[name]:
@@ -120,7 +121,7 @@ class Reader:
         linked: dict[int, int] = {}
         for k, entity in enumerate(document.entities):
             for name in sorted(entity.names, key=len, reverse=True):
-                identity = _same(name, "", things, labels, taken=set(linked.values()))
+                identity = _same(name, things, labels, taken=set(linked.values()))
                 if identity is not None:
                     linked[k] = identity
                     kind = entity.type if entity.type != "Misc" else _other(things[identity])
@@ -145,7 +146,9 @@ class Reader:
                 span = doc.char_span(start, end, alignment_mode="expand")
                 if span is None or not len(span):
                     continue
-                mention = Mention(span.start, span.end, span.root.i, doc[span.start : span.end].text, "name", strength=1.0)
+                mention = Mention(
+                    span.start, span.end, span.root.i, doc[span.start : span.end].text, "name", strength=1.0
+                )
                 vote_name(mention, mention.name.split())
                 mentions.append(mention)
                 at_head[span.root.i] = thing
@@ -174,9 +177,7 @@ def _other(thing: Thing) -> str:
     return thing.type if thing.type in ("Event", "Concept", "Artifact") and thing.votes else "Artifact"
 
 
-def _same(
-    name: str, kind: str, things: dict[int, Thing], labels: dict[int, str], taken: set[int] | None = None
-) -> int | None:
+def _same(name: str, things: dict[int, Thing], labels: dict[int, str], taken: set[int] | None = None) -> int | None:
     """Return the thing that a label speaks of: of its very name, else the one whose name is most like it."""
     free = {i: t for i, t in things.items() if (labels[i] == NONE if taken is None else i not in taken)}
     wanted = normal(name)

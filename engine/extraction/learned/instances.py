@@ -93,7 +93,11 @@ def frame(scene: Scene, types: Mapping[int, str], things: Mapping[int, Sequence[
         level = "+" if relation.confidence >= RULE_SURE else "-"
         for left, right, sign in ((one, two, ">"), (two, one, "<")):
             rules.setdefault((left, right), []).extend(
-                (f"{relation.relation}{sign}", f"{relation.relation}{sign}{level}", f"class={relation.phrase_class}{sign}")
+                (
+                    f"{relation.relation}{sign}",
+                    f"{relation.relation}{sign}{level}",
+                    f"class={relation.phrase_class}{sign}",
+                )
             )
     cast = scene.cast
     return Frame(

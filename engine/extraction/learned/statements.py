@@ -84,7 +84,7 @@ def stated(
                 made += [_of_rule(head, tail, relation, sure, things) for relation in rules]
             else:
                 over = label[:-1] not in _DEEDS and _is_over(ends, features)
-                made.append((head, tail, _relation(scene, frame, left, right, label, sure, over=over)))
+                made.append((head, tail, _relation(scene, frame, left, right, label, sure=sure, over=over)))
     # What rules state of things that were not judged as a pair is theirs alone.
     looked = {frozenset((id(left.thing), id(right.thing))) for left, right, _, _ in judged}
     alone = [s for s in scene.stated if frozenset((id(s[0]), id(s[1]))) not in looked]
@@ -109,7 +109,7 @@ def _is_over(model: Linear, features: Sequence[str]) -> bool:
 
 
 def _relation(
-    scene: Scene, frame: Frame, left: Sight, right: Sight, label: str, sure: float, *, over: bool
+    scene: Scene, frame: Frame, left: Sight, right: Sight, label: str, *, sure: float, over: bool
 ) -> Relation:
     name, direction = label[:-1], 1 if label[-1] == ">" else -1
     words = phrase_between(left, right)
