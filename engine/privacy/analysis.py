@@ -66,7 +66,8 @@ ALSO_WORDS = word_set(
 # Characters that the pipeline reads at once; what is longer is read in pieces that end with a line.
 _PIECE = 50_000
 
-_EMAIL = re.compile(r"[^\W_][\w.+%'\u2019\-]*@[^\W_][\w\-]*(?:\.[^\W_][\w\-]*)+")
+# Without the bound, a long run of letters (no address has 200 before its @) would cost the square of its length.
+_EMAIL = re.compile(r"[^\W_][\w.+%'\u2019\-]{0,200}@[^\W_][\w\-]*(?:\.[^\W_][\w\-]*)+")
 _PHONE = re.compile(r"(?<![\w+])(?:\+|00)\d[\d ().\-/]{5,18}\d(?!\w)")
 _SLACK = re.compile(r"(?<![A-Za-z0-9])[UWTDCGB](?=[A-Z0-9]*\d)[A-Z0-9]{8,12}(?![A-Za-z0-9])")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
@@ -82,7 +83,7 @@ _ADDRESSED = re.compile(
     rf"(?P<name>{_CAPITAL}(?:[ -]{_CAPITAL}){{0,2}})(?=\s*[,.!:\n\u2013\u2014-]|\s*$)"
 )
 _HEADER = re.compile(
-    r"(?im)^\W*(?:from|to|cc|bcc|reply-to|author|co-authored-by|signed-off-by|reviewed-by|attendees?|with)\s*:\s*(?P<names>[^\n]+)$"
+    r"(?im)^[^\w\n]*(?:from|to|cc|bcc|reply-to|author|co-authored-by|signed-off-by|reviewed-by|attendees?|with)\s*:\s*(?P<names>[^\n]+)$"
 )
 _LISTED = re.compile(rf"{_CAPITAL}(?:[ \t]+(?:[A-Z]\.|[^\W\d_]{{2,}})){{0,3}}")
 

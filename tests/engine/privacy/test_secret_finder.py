@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ctxsync.engine.privacy.analysis import _PATTERNS, _named
 from ctxsync.engine.privacy.secret_finder import cut, find
 
 ROOT = Path(__file__).parents[3]
@@ -150,3 +151,15 @@ def test_no_text_takes_long(bad: str) -> None:
     find(text)
 
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize("unit", ["pass_", "aP_", "\n", "a", "a.", "://a:", "-----BEGIN PRIVATE KEY----- "])
+def test_a_long_run_of_anything_is_read_in_linear_time(unit: str) -> None:
+    """Anyone can send a mail that repeats one thing: the square of its length would be minutes."""
+    text = unit * (20_000 // len(unit))
+    began = time.process_time()
+    find(text)
+    list(_named(text))
+    for _, form in _PATTERNS:
+        list(form.finditer(text))
+    assert time.process_time() - began < 2.0
