@@ -50,9 +50,14 @@ def scorer(name: str) -> ModuleType | None:
     return module
 
 
+def episodes_of(texts: Sequence[str]) -> list[Episode]:
+    """Return texts as an extractor sees them."""
+    return [Episode(str(k), f"text:{k}", "text", "", text, WRITTEN) for k, text in enumerate(texts)]
+
+
 def predictions(texts: Sequence[str], chain: Chain) -> Iterator[dict[str, Any]]:
     """Yield what the chain finds in each text, in the scorers' shape; what has ended is left out."""
-    episodes = [Episode(str(k), f"text:{k}", "text", "", text, WRITTEN) for k, text in enumerate(texts)]
+    episodes = episodes_of(texts)
     for first in range(0, len(episodes), BATCH):
         part = episodes[first : first + BATCH]
         for episode, (found, _) in zip(part, chain.extract(part), strict=True):
