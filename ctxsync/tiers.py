@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ctxsync.engine.door.provider import Provider
     from ctxsync.engine.extraction.escalation import Step
     from ctxsync.engine.extraction.invalidation import GraphFacts
+    from ctxsync.engine.extraction.llm.context import CurrentFacts
     from ctxsync.engine.privacy.scrub import Scrubber
     from ctxsync.home import Home
     from ctxsync.tier_settings import AnyProvider
@@ -242,11 +244,16 @@ def step_of(
     from ctxsync.engine.schema import universal
 
     schema = universal()
+    cloud = any(not provider.local for provider in providers)
+    known: CurrentFacts | None = None
+    if facts is not None:
+        # What a source that keeps its text here says, leaves in no other text's company either.
+        known = partial(facts.about, allowed=config.cloud_allowed) if cloud else facts.about
     tier = LlmTier(
         schema,
         door,
         providers,
-        facts=facts.about if facts else None,
+        facts=known,
         cloud_allowed=config.cloud_allowed,
         identity=Identity(names=config.identity.names, keys=config.identity.keys),
         strict=config.schema.mode == "strict",
@@ -260,7 +267,7 @@ def step_of(
         min(numbers),
         max(numbers),
         every=every,
-        cloud=any(not provider.local for provider in providers),
+        cloud=cloud,
         below=below,
         statements=facts.statement if facts else None,
         gate=config.gate.gate(),

@@ -6,6 +6,7 @@ says.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol
@@ -26,6 +27,7 @@ ALIKE: Final = 3
 UNQUOTED: Final = 0.5
 """What an end is worth of which no statement of the same text gives the words."""
 
+SOURCES = "SELECT name FROM source ORDER BY name"
 NAMED = """
 SELECT DISTINCT n.entity FROM name AS n WHERE n.normal = :normal AND n.until IS NULL AND EXISTS (
     SELECT 1 FROM identity AS d JOIN node AS k ON k.id = d.node
@@ -39,6 +41,11 @@ JOIN fact AS f ON f.id = touching.id
 JOIN fact_version AS v ON v.fact = f.id AND v.until IS NULL AND (v.valid_to IS NULL OR v.valid_to > :now)
 JOIN entity_version AS h ON h.entity = f.head AND h.until IS NULL
 JOIN entity_version AS t ON t.entity = f.tail AND t.until IS NULL
+WHERE :closed = '[]' OR NOT EXISTS (
+    SELECT 1 FROM support AS s JOIN evidence AS x ON x.id = s.evidence JOIN episode AS e ON e.id = x.episode
+    WHERE s.fact = f.id AND s.until IS NULL AND EXISTS (
+        SELECT 1 FROM json_each(:closed) AS c WHERE c.value = e.source
+        OR EXISTS (SELECT 1 FROM sighting AS g WHERE g.item = e.item AND g.source = c.value AND g.until IS NULL)))
 ORDER BY f.relation IN ('mentions', 'references', 'related_to'), v.valid_from DESC, f.fact LIMIT :most
 """
 FACT = """
@@ -95,15 +102,22 @@ class GraphFacts:
     clock: Callable[[], int]
     given: set[str] = field(default_factory=set)
 
-    def about(self, names: Sequence[str]) -> list[KnownFact]:
-        """Return current facts that touch things of these names, some of each: `CurrentFacts`."""
+    def about(self, names: Sequence[str], allowed: Callable[[str], bool] = lambda _: True) -> list[KnownFact]:
+        """Return current facts that touch things of these names, some of each: `CurrentFacts`.
+
+        Args:
+            names: What the things are called.
+            allowed: Whether what a source says may be given. A fact that any other source says as well is left out, for
+                its words and dates may be that one's.
+        """
         self.given.clear()
         db, now = self.open(), self.clock()
+        closed = json.dumps([name for (name,) in db.execute(SOURCES) if not allowed(name)])
         found: dict[str, KnownFact] = {}
         for name in names:
             for (entity,) in db.execute(NAMED, {"normal": nodes.normal(name), "most": ALIKE}).fetchall():
                 for fact, head, relation, tail, phrase, start in db.execute(
-                    TOUCHING, {"entity": entity, "now": now, "most": EACH}
+                    TOUCHING, {"entity": entity, "now": now, "most": EACH, "closed": closed}
                 ):
                     found[fact] = KnownFact(fact, head, relation, tail, phrase, _day(start))
         self.given.update(found)

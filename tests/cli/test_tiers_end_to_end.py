@@ -254,3 +254,22 @@ def test_nothing_goes_to_the_cloud_unless_it_is_allowed(tmp_path: Path, cloud: C
     assert "never asked: local-only" in levels["cloud cerebras"]["message"]
     assert levels["mode"]["level"] == "warning"
     assert cloud.server.seen == []
+
+
+@pytest.mark.slow
+def test_what_a_closed_source_says_leaves_in_no_other_texts_company(tmp_path: Path, cloud: Cloud) -> None:
+    fine = said(json.dumps({**FACT, "entities": [], "relations": []}))
+    cloud.answers(cerebras=fine, deepinfra=fine)
+    diary = tmp_path / "diary"
+    diary.mkdir()
+    (diary / "secret.md").write_text("Lia Brandt works at Acme.\n")
+    other = f"[[sources]]\nname = 'diary'\ntype = 'notes'\npath = '{diary}'\nallow_cloud = false\n"
+    settings = QUALITY + "pii_scrubbing = false\n" + cloud.settings + other
+    desk = Desk(tmp_path, settings, **cloud.environment)
+    desk.note("open")
+    assert desk.json("sync")["escalated"] == 1
+    desk.note("next", "Tom Adler works at Acme.")
+    assert desk.json("sync")["escalated"] == 1
+    texts = [seen.text for seen in cloud.server.seen]
+    assert "Rosa Quint part_of Acme" in texts[1]
+    assert not any("Lia Brandt" in text for text in texts)

@@ -115,3 +115,19 @@ def test_a_result_without_ids_is_left_as_it_is(bench: Bench) -> None:
     facts = bench.facts()
     payload = bench.read(bench.step(Scripted(lambda episode, _: found(episode)), statements=facts.statement))
     assert not any(relation.ends for relation in payload.relations)
+
+
+def test_a_model_elsewhere_is_told_nothing_that_a_closed_source_says(bench: Bench) -> None:
+    bench.source("diary", "own")
+    bench.note("secret", "Lia Brandt at Acme", source="diary")
+    bench.note("shared", "Tom Adler at Acme")
+    bench.note("shared", "Tom Adler at Acme", source="diary")
+    bench.lower()
+    facts = bench.facts()
+
+    def told(**more: Any) -> set[str]:
+        names = ["Acme", "Lia Brandt", "Tom Adler", "Rosa Quint"]
+        return {fact.head for fact in facts.about(names, **more) if fact.phrase == "works at"}
+
+    assert told() == {"Rosa Quint", "Lia Brandt", "Tom Adler"}
+    assert told(allowed=lambda source: source != "diary") == {"Rosa Quint"}
