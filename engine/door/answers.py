@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 DEFAULT_WAIT = 60.0
 """Seconds to wait after a 429 that does not say how long: limits are most often counted by the minute."""
+MOST_TOKENS = 1_000_000_000
+"""A count above this, a thousand times any model's context, is not believed."""
 _GONE = re.compile(
     r"model[_ ]not[_ ]found|deprecat|decommission|model[^.\"]{0,60}(?:does not exist|not exist|no longer|not found|retired|removed)",
     re.IGNORECASE,
@@ -121,7 +124,7 @@ def tokens(body: Mapping[str, Any]) -> tuple[int, int] | None:
         if isinstance(holder, dict) and (isinstance(holder.get(one), int) or isinstance(holder.get(other), int)):
             counts = [holder.get(name) for name in (one, other)]
             into, out = (count if isinstance(count, int) and count >= 0 else 0 for count in counts)
-            return into, out
+            return (into, out) if max(into, out) <= MOST_TOKENS else None
     return None
 
 
@@ -135,4 +138,6 @@ def _said(content: bytes) -> str:
     words = error.get("message") if isinstance(error, dict) else error
     if not isinstance(words, str) or not words.strip():
         return ""
-    return ": " + without_secrets(" ".join(words.split()))[:_MESSAGE].rstrip(".")
+    # It goes into the log and onto terminals: without control characters, and what is no character at all.
+    plain = "".join(sign if unicodedata.category(sign)[0] != "C" else " " for sign in words[: 4 * _MESSAGE])
+    return ": " + without_secrets(" ".join(plain.split()))[:_MESSAGE].rstrip(".")

@@ -70,7 +70,7 @@ class Door:
         self._clock = clock
         self._transport = transport
         self._gone: set[tuple[str, str]] = set()
-        self._keys: dict[str, str] = {}
+        self._keys: dict[tuple[str, str], str] = {}
 
     def send(self, provider: Provider, call: Call) -> Reply:
         """Return the answer to a call.
@@ -163,13 +163,15 @@ class Door:
         """Ask, with a row in the ledger before and its outcome after."""
         known = resolved_spellings() | ({key} if key else set())
         content = encoded({**prepared.body, "model": model}, known=known)
+        into, out = _input_tokens(content), _output_tokens(prepared.body)
         intent = Intent(
             model=model,
             episode=call.episode,
             source=call.source,
             digest=hashlib.sha256(content).hexdigest(),
             bytes=len(content),
-            tokens=_input_tokens(content) + _output_tokens(prepared.body),
+            tokens=into + out,
+            cost=_cost(provider, into, out),
             flags=prepared.flags,
         )
         number = self._ledger.begin(provider, intent, now=self._clock())
@@ -180,14 +182,16 @@ class Door:
             http = answer.status
             reply = self._reply(provider, prepared, model, content, answer)
         except ProviderError as error:
+            # What was given up on may have been read, and be paid for.
+            read = into if isinstance(error, BadReply | ProviderDown) else 0
             self._ledger.finish(
                 number,
                 provider,
                 Outcome(
                     _STATUS.get(type(error), "refused"),
                     http=http,
-                    # What was given up on may have been read, and be paid for.
-                    tokens_in=_input_tokens(content) if isinstance(error, BadReply | ProviderDown) else 0,
+                    tokens_in=read,
+                    cost=_cost(provider, read, 0),
                     ms=1000 * (time.monotonic() - begun),
                     retry_after=error.retry_after if isinstance(error, ProviderLimited) else 0.0,
                 ),
@@ -213,7 +217,7 @@ class Door:
             model=model,
             tokens_in=into,
             tokens_out=out,
-            cost_usd=(into * provider.price_in + out * provider.price_out) / 1_000_000,
+            cost_usd=_cost(provider, into, out),
             ms=answer.ms,
             flags=prepared.flags,
         )
@@ -240,7 +244,9 @@ class Door:
         """Return the key, resolved once; empty where none is configured."""
         if provider.api_key is None:
             return ""
-        if provider.name not in self._keys:
+        # By the address as well: two tables of one name must not get each other's.
+        holder = provider.name, provider.url
+        if holder not in self._keys:
             try:
                 key = provider.api_key().strip()
             except ProviderError:
@@ -249,8 +255,8 @@ class Door:
                 raise ProviderRefused(error.message, remedy=error.remedy) from None
             if not (key.isascii() and key.isprintable()) or " " in key:
                 raise ProviderRefused(f"The api_key of [{provider.name}] is not a key: it has spaces or other signs.")
-            self._keys[provider.name] = key
-        return self._keys[provider.name]
+            self._keys[holder] = key
+        return self._keys[holder]
 
     def _the_scrubber(self) -> Scrubber:
         if self._scrubber is None:
@@ -258,6 +264,10 @@ class Door:
 
             self._scrubber = self._make_scrubber() if self._make_scrubber else Scrubber()
         return self._scrubber
+
+
+def _cost(provider: Provider, into: int, out: int) -> float:
+    return (into * provider.price_in + out * provider.price_out) / 1_000_000
 
 
 def _input_tokens(content: bytes) -> int:

@@ -40,7 +40,7 @@ CREATE TABLE call (
     http INTEGER,
     tokens_in INTEGER,
     tokens_out INTEGER,
-    cost REAL,
+    cost REAL,                    -- US dollars; an estimate until its outcome is known
     ms REAL
 );
 CREATE INDEX call_at ON call (provider, at);
@@ -53,8 +53,8 @@ CREATE TABLE provider (
 );
 """
 _PUT = """
-INSERT INTO call (at, provider, host, model, episode, source, digest, bytes, reserved, flags, status)
-VALUES (:at, :provider, :host, :model, :episode, :source, :digest, :bytes, :reserved, :flags, 'sent')
+INSERT INTO call (at, provider, host, model, episode, source, digest, bytes, reserved, flags, cost, status)
+VALUES (:at, :provider, :host, :model, :episode, :source, :digest, :bytes, :reserved, :flags, :cost, 'sent')
 """
 _OUTCOME = """
 UPDATE call SET status = :status, http = :http, tokens_in = :tokens_in, tokens_out = :tokens_out, cost = :cost, ms = :ms
@@ -78,6 +78,7 @@ class Intent:
         bytes: Length of the body.
         tokens: An estimate of what it may take, in and out.
         flags: What was kept back.
+        cost: An estimate of what it may cost, US dollars.
     """
 
     model: str
@@ -87,6 +88,7 @@ class Intent:
     bytes: int
     tokens: int
     flags: tuple[str, ...] = ()
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class Ledger:
                     "bytes": intent.bytes,
                     "reserved": intent.tokens,
                     "flags": " ".join(intent.flags),
+                    "cost": intent.cost,
                 },
             )
             return db.last_insert_rowid()

@@ -86,7 +86,7 @@ class Transport:
                 raise ProviderRefused(f"{url} is not a URL on {host}.", remedy="Correct it: `ctxsync config edit`.")
             waits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT))
             begun = time.monotonic()
-            client = self._client(local=local)
+            client = self._client(host, local=local)
             with client.stream(method, url, headers=headers, content=content, timeout=waits) as response:
                 body = _body(response, host, until=time.monotonic() + timeout)
             lowered = {name.lower(): value for name, value in response.headers.items()}
@@ -106,16 +106,23 @@ class Transport:
                 client.close()
             self._clients.clear()
 
-    def _client(self, *, local: bool) -> httpx.Client:
+    def _client(self, host: str, *, local: bool) -> httpx.Client:
         with self._guard:
             if local not in self._clients:
-                # trust_env is what reads the proxies' variables; nothing of the environment matters on this machine.
-                self._clients[local] = httpx.Client(
-                    trust_env=not local,
-                    verify=_trusted(),
-                    follow_redirects=False,
-                    headers={"User-Agent": "ctxsync", "Accept": "application/json"},
-                )
+                try:
+                    # trust_env is what reads the proxies' variables; nothing of the environment matters on this machine.
+                    self._clients[local] = httpx.Client(
+                        trust_env=not local,
+                        verify=_trusted(),
+                        follow_redirects=False,
+                        headers={"User-Agent": "ctxsync", "Accept": "application/json"},
+                    )
+                except (ImportError, ValueError, httpx.InvalidURL) as error:
+                    # SOCKS without its library, or what is no proxy; the error is not told, for it may hold a password.
+                    raise ProviderDown(
+                        f"{host} cannot be reached: the proxy for it is none that can be used ({type(error).__name__}).",
+                        remedy="Set HTTPS_PROXY and ALL_PROXY to http://HOST:PORT, or to nothing.",
+                    ) from None
             return self._clients[local]
 
 

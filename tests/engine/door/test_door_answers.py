@@ -236,3 +236,68 @@ def test_a_cloud_is_reached_through_the_proxy_that_the_environment_names(
         door.send(provider, call())
 
     assert cloud.seen == []
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "ftp://user:hunter2@127.0.0.1:9", "http://[::1"])
+def test_a_proxy_that_cannot_be_used_is_told_without_its_password(
+    cloud: ModelServer, door: Door, provider: Provider, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(ProviderDown, match="the proxy for it") as told:
+        door.send(provider, call())
+    assert "hunter2" not in str(told.value)
+    assert [row["status"] for row in ledger.calls()] == ["down"]
+    assert cloud.seen == []
+
+
+def test_what_a_server_says_of_an_error_can_be_stored_and_acts_on_no_terminal(
+    cloud: ModelServer, door: Door, provider: Provider
+) -> None:
+    cloud.script = [Told(403, '{"error": {"message": "no \\ud800\\u001b]0;mine\\u0007 \\u202e way"}}')]
+    with pytest.raises(ProviderRefused) as told:
+        door.send(provider, call())
+    assert "(403: no ]0;mine way)" in told.value.message
+
+
+@pytest.mark.parametrize("count", ["1" + "0" * 30, "9" * 400])
+def test_a_count_of_tokens_that_nobody_can_have_is_not_believed(
+    cloud: ModelServer, door: Door, provider: Provider, ledger: Ledger, count: str
+) -> None:
+    cloud.script = [Told(200, f'{{"choices": [], "usage": {{"prompt_tokens": {count}, "completion_tokens": 1}}}}')]
+    reply = door.send(provider, call())
+    assert 0 < reply.tokens_in < 1_000
+    assert ledger.calls()[0]["tokens_in"] == reply.tokens_in
+
+
+def test_a_call_that_was_given_up_costs_what_was_sent(
+    cloud: ModelServer, door: Door, provider: Provider, ledger: Ledger
+) -> None:
+    cloud.script = [Told(200, "<html>"), Told(401, "{}")]
+    for _ in range(2):
+        with pytest.raises((BadReply, ProviderRefused)):
+            door.send(replace(provider, price_in=10.0), call())
+    given_up, refused = ledger.calls()
+    assert given_up["cost"] == pytest.approx(given_up["tokens_in"] * 10 / 1e6) != 0
+    assert refused["cost"] == 0
+
+
+def test_a_call_of_which_no_outcome_is_known_counts_as_it_was_estimated(
+    cloud: ModelServer, door: Door, provider: Provider, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(transport.Transport, "request", killed)
+    with pytest.raises(KeyboardInterrupt):
+        door.send(replace(provider, price_in=10.0, price_out=20.0), call())
+    (row,) = ledger.calls()
+    assert row["status"] == "sent"
+    assert row["cost"] > 0
+
+
+def test_two_providers_of_one_name_have_a_key_each(cloud: ModelServer, door: Door, provider: Provider) -> None:
+    cloud.script = [said("one"), said("two")]
+    door.send(provider, call())
+    other = replace(provider, url=f"{provider.url}/other", api_key=lambda: "another-key")
+    door.send(other, call())
+    assert [seen.headers["authorization"] for seen in cloud.seen] == [f"Bearer {KEY}", "Bearer another-key"]
