@@ -127,7 +127,7 @@ class Escalator:
         app, source = self._app, found.waiting.source
         with app.lock(JOB), app.store(write=True) as store:
             patch = counted(store, source, found.event.payload, app.clock())
-            store.append([found.event], cursors={(RUNNER, JOB): patch})
+            store.append([found.event, *found.also], cursors={(RUNNER, JOB): patch})
             self._behind = True
             if not any(self._queues.values()):
                 self._project(store)

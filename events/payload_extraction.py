@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from ctxsync.events.payload import Payload, Span, Strict
+from ctxsync.events.runs import is_trial
 
 
 class ExtractedEntity(Strict):
@@ -61,6 +62,11 @@ class Suggestion(Strict):
     confidence: float = 0.0
     rationale: str = ""
 
+    @property
+    def key(self) -> str:
+        """What an episode's state calls it: an episode suggests each kind and name once."""
+        return f"suggested:{self.kind}:{self.name}"
+
 
 class EpisodeExtracted(Payload):
     """What one run of the extraction chain made of an episode; subject `episode:<id>`.
@@ -88,8 +94,9 @@ class EpisodeExtracted(Payload):
     ms: float = 0.0
 
     def state(self) -> dict[str, str]:
-        """Mark the run as done for the episode: a run gives one result."""
-        return {f"run:{self.run}": "done"}
+        """Mark the run as done for the episode: a run gives one result. What it suggests is then known, but for trials."""
+        suggested = () if is_trial(self.run) else self.suggestions
+        return {f"run:{self.run}": "done", **{one.key: "said" for one in suggested}}
 
 
 class ExtractionFailed(Payload):

@@ -37,11 +37,15 @@ class SchemaRuleLearned(Payload):
 
 
 class SchemaSuggested(Payload):
-    """A type seen in text that the schema lacks; subject `schema:<name>`."""
+    """A type seen in text that the schema lacks; subject `schema:<name>`, once an episode, kind and name.
+
+    `context` is the source and the folder, channel or repository in it; promotion counts contexts.
+    """
 
     type = "schema.suggested"
     suggestion: Suggestion
     episode: str
+    context: str = ""
 
 
 class SchemaPromoted(Payload):

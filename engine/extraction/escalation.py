@@ -139,11 +139,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one reading: the event that says so; `error` where the step failed."""
+    """What came of one reading: the event that says so, and what else is stored with it; `error` where the step failed."""
 
     waiting: Waiting
     event: NewEvent
     error: ExtractionError | None = None
+    also: tuple[NewEvent, ...] = ()
 
 
 def _bindings(step: Place, closed: Collection[str], now: int) -> dict[str, Any]:
@@ -209,7 +210,7 @@ def read(store: EventStore, db: apsw.Connection, step: Step, waiting: Waiting, *
     full = joined(step, lower, result, tried)
     full.ms = ms
     event = reactor.extracted(waiting.source, episode, full, run=step.run, schema=step.schema.digest)
-    return Outcome(waiting, event)
+    return Outcome(waiting, event, also=tuple(reactor.suggested(store, event, episode)))
 
 
 def given(store: EventStore, waiting: Waiting) -> tuple[Episode, Extraction] | None:

@@ -109,10 +109,14 @@ def _append(
     store: EventStore, chain: Extracts, pending: Sequence[tuple[str, Episode]], position: int, report: ReactorReport
 ) -> None:
     """Extract `pending` and append what came out, with the cursor moved to `position`."""
+    from ctxsync.engine.extraction.suggesting import suggester
+
     events: list[NewEvent] = []
     results = chain.extract([episode for _, episode in pending])
     for (source, episode), (extraction, failures) in zip(pending, results, strict=True):
+        extraction.suggestions += suggester(chain.schema).suggest(extraction, episode)
         events += _events(source, episode, extraction, failures, chain)
+        events += suggested(store, events[-1], episode)
         report.extracted += 1
         report.failed += len(failures)
         report.relations += len(extraction.relations)
@@ -200,6 +204,29 @@ def extracted(source: str, episode: Episode, extraction: Extraction, *, run: str
         ms=extraction.ms,
     )
     return NewEvent(source, f"episode:{episode.id}", payload, episode.occurred_at)
+
+
+def suggested(store: EventStore, event: NewEvent, episode: Episode) -> Iterator[NewEvent]:
+    """Yield the suggestions of an extraction as events of their own, those that the log does not have of its episode.
+
+    Args:
+        store: The log.
+        event: The extraction, not stored yet. A trial's suggestions stay in it.
+        episode: What was read.
+    """
+    from ctxsync.engine.extraction.suggesting import context_of
+    from ctxsync.events.model import SchemaSuggested
+    from ctxsync.events.runs import is_trial
+    from ctxsync.events.store import NewEvent
+
+    payload: Any = event.payload
+    if is_trial(payload.run):
+        return
+    fresh = {one.key: one for one in reversed(payload.suggestions)}
+    for key, one in sorted(fresh.items()):
+        if store.state(event.source, event.subject, key) is None:
+            said = SchemaSuggested(suggestion=one, episode=episode.id, context=context_of(episode))
+            yield NewEvent(event.source, f"schema:{one.name}", said, episode.occurred_at)
 
 
 def episodes_of(observed: Mapping[str, Any], *, source: str, own: bool) -> Iterator[Episode]:
