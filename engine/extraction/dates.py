@@ -7,7 +7,7 @@ A month or day without a year is the latest one that is not after the text, unle
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,7 @@ _DATE = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+_CALENDAR = re.compile(rf"\b(?:{_MONTH}|{_DAY}|q[1-4]|{_YEAR}|\d{{1,2}}/\d{{1,2}})", re.IGNORECASE)
 # Words that are dates only where something in front says so.
 _NEEDS_ROLE = re.compile(
     r"^(?:may|march|mar|mar\.|sun|sat|wed|q[1-4]|jan|dec|sept?|mon|fri|(?:19|20)\d\d)$", re.IGNORECASE
@@ -79,6 +80,7 @@ class Stated:
         value: Partial ISO date.
         role: `from` (since), `to` (until) or `at`.
         ahead: It lies after the day the text was written.
+        name: The date's own words, without the word that gives its role.
     """
 
     start: int
@@ -86,6 +88,12 @@ class Stated:
     value: str
     role: str
     ahead: bool = False
+    name: str = ""
+
+    @property
+    def is_calendar(self) -> bool:
+        """Say whether its words name a day, month, quarter or year, as `yesterday` and `two weeks ago` do not."""
+        return _CALENDAR.search(self.name) is not None
 
 
 def find(text: str, written_at: int) -> list[Stated]:
@@ -119,7 +127,8 @@ def find(text: str, written_at: int) -> list[Stated]:
         value = _value(match, today, ahead=role == "to")
         if value:
             start = before.start() if before else match.start()
-            found.append(Stated(start, match.end(), value, role or "at", ahead=_first_day(value) > today.isoformat()))
+            ahead = _first_day(value) > today.isoformat()
+            found.append(Stated(start, match.end(), value, role or "at", ahead, match[0]))
     return list(_ranges(text, found))
 
 
@@ -135,9 +144,9 @@ def _ranges(text: str, found: list[Stated]) -> Iterator[Stated]:
         following = found[index + 1] if index + 1 < len(found) else None
         previous = found[index - 1] if index else None
         if following and (following.role == "to" or _joined(text, stated, following)):
-            yield Stated(stated.start, stated.end, stated.value, "from", stated.ahead)
+            yield replace(stated, role="from")
         elif previous and _joined(text, previous, stated):
-            yield Stated(stated.start, stated.end, stated.value, "to", stated.ahead)
+            yield replace(stated, role="to")
         else:
             yield stated
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 NAMED = 0.7
 BASE, PRONOUN, TOPIC, WEAK, UNDATED_FUTURE, LABEL = 0.9, 0.85, 0.9, 0.8, 0.5, 0.85
 
+# A date is read by a pattern that hardly errs.
+DATE = 0.95
+
 _MEETING = frozenset({"meet", "talk", "speak", "have", "visit", "catch"})
 
 # Classes that a list under a heading states: what a thing needs, is made of, who has to do with it.
@@ -54,14 +57,24 @@ class Scene:
         self._opening = True
         self.stated: list[tuple[Thing, Thing, Relation]] = []
         self.readings: list[Reading] = []
+        self._dates: dict[str, Entity] = {}
         self.cast = Cast(episode, identity, lower.entities)
 
     def read(self, block: Block, doc: Any) -> None:
         """Read one block."""
         stated = [date for date in dates.find(block.text, self.episode.written_at) if not modifies(doc, date)]
+        self._note_dates(block, stated)
         reading = Reading(block, doc, mentions(doc, block, stated), {}, dates_by_verb(doc, stated))
         self._recognise(reading)
         self.tell(reading)
+
+    def _note_dates(self, block: Block, stated: Sequence[dates.Stated]) -> None:
+        for date in stated:
+            if date.is_calendar and date.name.casefold() not in self._dates:
+                span = block.source(date.end - len(date.name), date.end)
+                self._dates[date.name.casefold()] = Entity(
+                    f"t{len(self._dates) + 1}", date.name, "Time", span=span, attributes={"date": date.value}, tier=1
+                )
 
     def tell(self, reading: Reading) -> None:
         """State what the rules read in a block whose things are known."""
@@ -319,6 +332,7 @@ class Scene:
                 entity = Entity(f"b{len(ids) + 1}", thing.name, thing.type, thing.keys, thing.span, {}, sure, 1)
             ids[id(thing)] = entity.id
             result.entities.append(entity)
+        result.entities += [replace(date, confidence=DATE) for date in self._dates.values()]
         best: dict[tuple[object, ...], Relation] = {}
         for head, tail, relation in self.stated:
             relation.head, relation.tail = ids[id(head)], ids[id(tail)]

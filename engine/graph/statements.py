@@ -87,7 +87,10 @@ def plan(episode: str, scope: str, payload: Mapping[str, Any]) -> Plan:
     mentions: list[Mention] = []
     ends: dict[str, str] = {}
     invites: tuple[tuple[str, int, bool], ...] = ()
+    used = {relation[end] for relation in payload["relations"] for end in ("head", "tail")}
     for entity in payload["entities"]:
+        if entity["type"] == "Time" and entity.get("tier", 0) > 0 and entity["id"] not in used:
+            continue  # a date that a text names is when something held, and no thing: `last Friday` is many days
         mention = _mention(entity, scope)
         if mention is not None:
             mentions.append(mention)

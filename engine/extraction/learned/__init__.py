@@ -34,8 +34,8 @@ NONE = "none"
 KEEP, LOOK = 0.5, 0.15
 # A statement this likely is made. Under it one of two is wrong.
 STATE = 0.3
-# What the rules state is left out where the model is this sure that it is nothing.
-RULE_STANDS = 0.1
+# What a rule states of two things is left out where it is this unlikely that they are related at all.
+RULE_STANDS = 0.05
 
 
 class Learned:

@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction import gazetteer as g
+from ctxsync.engine.extraction.learned.known import kinds_of
+from ctxsync.engine.extraction.learned.word_classes import classes_of
 from ctxsync.engine.extraction.words import lemma
 
 if TYPE_CHECKING:
@@ -78,10 +80,44 @@ def _features(thing_sights: Sequence[Sight]) -> Iterator[str]:
             yield f"first-in={name}"
         if last in words_known:
             yield f"last-in={name}"
+    yield from _known(thing.name, words)
+    for coarse, middle, fine in (classes_of(last.rstrip(".")),):
+        yield f"last-48={coarse}"
+        yield f"last-256={middle}"
+        yield f"last-1200={fine}"
+    if len(words) > 1:
+        coarse, middle, _ = classes_of(first)
+        yield f"first-48={coarse}"
+        yield f"first-256={middle}"
+        for word in lower[:-1]:
+            yield f"any-256={classes_of(word)[1]}"
     if last in g.HEADS or lemma(last) in g.HEADS:
         yield f"head={g.HEADS.get(last) or g.HEADS.get(lemma(last))}"
     for number, sight in enumerate(thing_sights[:_MOST_SIGHTS]):
         yield from _context(sight, first=number == 0)
+
+
+def _known(name: str, words: Sequence[str]) -> Iterator[str]:
+    whole = kinds_of(name)
+    for kind in whole:
+        yield f"known={kind}"
+    if not words[0][:1].isupper() or len(words) == 1:
+        if not whole:
+            yield "unknown"
+        elif "first" not in whole and "last" not in whole:
+            yield "known-place"
+        return
+    first, last = kinds_of(words[0]), kinds_of(words[-1])
+    for kind in first:
+        yield f"first-known={kind}"
+    for kind in last:
+        yield f"last-known={kind}"
+    if "first" in first and "last" in last:
+        yield "full-name"
+    if "first" in first and not whole:
+        yield f"first-name:{len(words)}"
+    if "," in name:
+        yield "comma"
 
 
 def _context(sight: Sight, *, first: bool) -> Iterator[str]:
@@ -95,6 +131,10 @@ def _context(sight: Sight, *, first: bool) -> Iterator[str]:
         yield f"ner={label}"
     if not labels:
         yield "ner=-"
+    label = min(labels, default="-")
+    known = "+".join(kinds_of(sight.thing.name)) or "-"
+    yield f"ner={label}:known={known}"
+    yield f"ner={label}:words={min(end - start, 3)}"
     before = lower[start - 1] if start else "^"
     after = lower[end] if end < len(lower) else "$"
     before2 = lower[start - 2] if start > 1 else "^"
@@ -103,6 +143,11 @@ def _context(sight: Sight, *, first: bool) -> Iterator[str]:
     yield f"before2={before2} {before}"
     if end + 1 < len(lower):
         yield f"after2={after} {lower[end + 1]}"
+    yield f"ner={label}:before={before}"
+    yield f"ner={label}:48={classes_of(lower[end - 1])[0]}"
+    yield f"before-256={classes_of(before)[1]}"
+    yield f"after-256={classes_of(after)[1]}"
+    yield f"known={known}:before={before}"
     yield f"tag={block.tags[head]}"
     yield f"dep={block.deps[head]}"
     if end < len(block.tags):
@@ -111,6 +156,7 @@ def _context(sight: Sight, *, first: bool) -> Iterator[str]:
         yield f"before-tag={block.tags[start - 1]}"
     governor = block.heads[head]
     yield f"governor={block.deps[head]}:{block.lemmas[governor] if governor != head else 'root'}"
+    yield f"governor={block.deps[head]}:256:{classes_of(block.lower[governor])[1] if governor != head else 'root'}"
     if block.deps[head] == "pobj":
         upper = block.heads[governor]
         yield f"through={block.lemmas[upper]} {block.lower[governor]}"

@@ -44,6 +44,12 @@ class Linear:
         result: NDArray[np.float32] = scores / scores.sum(axis=1, keepdims=True)
         return result
 
+    def without(self, prefix: str) -> Linear:
+        """Return the classifier without the features whose names begin with `prefix`."""
+        names = [name for name in self._index if not name.startswith(prefix)]
+        rows = [*(self._index[name] for name in names), len(self._index)]
+        return Linear(self.classes, {name: k for k, name in enumerate(names)}, self._weights[rows])
+
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return the classifier as arrays for `numpy.savez`, under names that begin with `prefix`."""
         names = "\n".join(sorted(self._index, key=self._index.__getitem__)).encode()

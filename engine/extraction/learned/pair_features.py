@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction.assertion import assertion
+from ctxsync.engine.extraction.learned.known import kinds_of
+from ctxsync.engine.extraction.learned.word_classes import classes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -105,8 +107,11 @@ def _who(sight: Sight, side: str, frame: Frame) -> Iterator[str]:
         yield f"{side}-author"
     rank = frame.order.get(id(thing), 9)
     yield f"{side}-rank={min(rank, 3)}"
+    for known in kinds_of(thing.name):
+        yield f"{side}-known={known}"
     words = thing.name.lower().split()
     yield f"{side}-last={words[-1]}"
+    yield f"{side}-256={classes_of(words[-1])[1]}"
     yield f"{side}-name={' '.join(words)}"
     if sight.mention is not None:
         if sight.mention.definite:
@@ -159,6 +164,12 @@ def _same_sentence(left: Sight, right: Sight, types: str, frame: Frame) -> Itera
         for word in between:
             yield f"between={word}"
             yield f"between={word}:{types}"
+            coarse, middle, fine = classes_of(word)
+            if fine != "-":
+                yield f"between-48={coarse}:{types}"
+                yield f"between-256={middle}"
+                yield f"between-256={middle}:{types}"
+                yield f"between-1200={fine}"
         for one, two in zip(between, between[1:], strict=False):
             yield f"between={one} {two}"
         if distance <= 5:
@@ -200,9 +211,14 @@ def _path(block: Parsed, left: Sight, right: Sight, types: str, frame: Frame) ->
         yield f"path-words={' '.join(words)}"
         yield f"path-words={' '.join(words)}:{types}"
         yield f"path-all={text}|{' '.join(words)}"
+        yield f"path-256={text}|{' '.join(classes_of(word)[1] for word in words)}"
     for token in (*rise[1:], *fall[1:]):
         yield f"on={block.lemmas[token]}"
         yield f"on={block.lemmas[token]}:{types}"
+        _, middle, fine = classes_of(block.lemmas[token])
+        if fine != "-":
+            yield f"on-256={middle}:{types}"
+            yield f"on-1200={fine}:{types}"
     if rise[1:] and not fall:
         yield "under-right"
     if fall and len(rise) == 1:
@@ -227,6 +243,10 @@ def _path(block: Parsed, left: Sight, right: Sight, types: str, frame: Frame) ->
     roles = f"{block.deps[rise[-2]] if len(rise) > 1 else 'self'}-{block.deps[fall[-1]] if fall else 'self'}"
     yield f"verb={lemma}:{roles}:{passive}"
     yield f"roles={roles}:{passive}"
+    _, middle, fine = classes_of(lemma)
+    yield f"verb-256={middle}:{roles}:{passive}"
+    yield f"verb-1200={fine}:{roles}:{passive}"
+    yield f"verb-256={middle}:{types}"
     for k in children:
         if block.deps[k] in ("aux", "neg", "mark", "prt", "auxpass"):
             yield f"verb-{block.deps[k]}={block.lower[k]}"
@@ -288,6 +308,7 @@ def _across(left: Sight, right: Sight, types: str, apart: int, frame: Frame) -> 
         verb = block.heads[verb]
     if apart <= 2:
         yield f"verb={block.lemmas[verb]}:{types}"
+        yield f"verb-256={classes_of(block.lemmas[verb])[1]}:{types}"
         yield f"across-verb={block.lemmas[verb]}:{block.deps[right.head]}"
         yield f"asserted={_asserted(block, verb, frame)}"
         yield from frame.anchored(_leading(block, right), "lead-said", types)
@@ -326,11 +347,10 @@ def _implicit(left: Sight, right: Sight, types: str, frame: Frame) -> Iterator[s
         if len(path) <= 5:
             yield f"i-path={' '.join(block.deps[t] for t in path)}|{' '.join(block.lemmas[t] for t in path[1:])}"
         verb = path[-1]
-        has_subject = any(
-            block.heads[k] == verb and block.deps[k] in ("nsubj", "nsubjpass") for k in range(len(lower))
-        )
+        has_subject = any(block.heads[k] == verb and block.deps[k] in ("nsubj", "nsubjpass") for k in range(len(lower)))
         yield f"subject={has_subject}"
         yield f"root={block.lemmas[verb]}:{has_subject}:{types}"
+        yield f"root-256={classes_of(block.lemmas[verb])[1]}:{has_subject}:{types}"
         yield from frame.anchored(_leading(block, sight), "verb-said", types)
         if block.reading.block.label:
             yield from frame.anchored(block.reading.block.label.lower().split(), "label-said", types)

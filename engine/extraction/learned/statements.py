@@ -9,7 +9,7 @@ from ctxsync.engine.extraction.base import Relation
 from ctxsync.engine.extraction.grammar import governor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ctxsync.engine.extraction.cast import Thing
     from ctxsync.engine.extraction.dates import Stated
@@ -26,6 +26,9 @@ Statement = tuple["Thing", "Thing", Relation]
 _LONGEST_PHRASE = 7
 # An end has to be told: what is only likely to be over goes on.
 ENDED = 0.6
+# How far a rule is believed about the way in which two things are related, once they are; and how sure the model has to
+# be of another way to state that as well. Both from precision on the training texts.
+RULE_SAYS, AGAINST_RULE = 0.6, 0.6
 _NO_MORE = "no longer "
 _UNSAID = {
     "mentions": "is mentioned in",
@@ -60,48 +63,62 @@ def stated(
         ends: Tells whether a statement is of something that stopped.
         calibration: Turns chances into confidences.
         least: The least chance of a statement that no rule made.
-        stands: The least chance of one that a rule made.
+        stands: The least chance that two things are related at all for what a rule states of them to stand.
     """
-    ruled: dict[tuple[int, str, int], list[Relation]] = {}
-    for head, tail, relation in scene.stated:
-        ruled.setdefault(_key(head, relation.relation, tail), []).append(relation)
-    things = {id(thing): thing for head, tail, _ in scene.stated for thing in (head, tail)}
+    ruled: dict[tuple[int, str, int], list[Statement]] = {}
+    for statement in scene.stated:
+        ruled.setdefault(_key(statement[0], statement[2].relation, statement[1]), []).append(statement)
     made: list[Statement] = []
     seen: set[tuple[int, str, int]] = set()
     for left, right, features, chances in judged:
-        best = max((name for name in chances if name != "none"), key=lambda name: chances[name])
-        for label, chance in chances.items():
-            if label == "none":
-                continue
-            head, tail = (left.thing, right.thing) if label[-1] == ">" else (right.thing, left.thing)
-            key = _key(head, label[:-1], tail)
-            rules = ruled.get(key, ())
-            if key in seen or (chance < stands if rules else label != best or chance < least):
-                continue
+        ruled_here = [
+            (label, key)
+            for label in chances
+            if label != "none" and (key := _key_of(label, left, right)) in ruled and key not in seen
+        ]
+        anything = 1.0 - chances["none"]
+        for label, key in ruled_here:
             seen.add(key)
-            sure = round(min(0.99, calibration.statement(chance)), 3)
-            if rules:
-                made += [_of_rule(head, tail, relation, sure, things) for relation in rules]
-            else:
-                over = label[:-1] not in _DEEDS and _is_over(ends, features)
-                made.append((head, tail, _relation(scene, frame, left, right, label, sure=sure, over=over)))
+            # That two things are related the model tells better than in which of ten ways: there the rule has a say.
+            chance = max(chances[label], RULE_SAYS * anything)
+            if anything >= stands:
+                sure = round(min(0.99, calibration.statement(chance)), 3)
+                made += [(head, tail, replace(relation, confidence=sure)) for head, tail, relation in ruled[key]]
+        best = max((name for name in chances if name != "none"), key=lambda name: chances[name])
+        unreal = not _DENIED.isdisjoint(features) or _is_task(left) or _is_task(right)
+        key = _key_of(best, left, right)
+        if unreal or key in seen or chances[best] < (AGAINST_RULE if ruled_here and anything >= stands else least):
+            continue
+        seen.add(key)
+        head, tail = (left.thing, right.thing) if best[-1] == ">" else (right.thing, left.thing)
+        sure = round(min(0.99, calibration.statement(chances[best])), 3)
+        over = best[:-1] not in _DEEDS and _is_over(ends, features)
+        made.append((head, tail, _relation(scene, frame, left, right, best, sure=sure, over=over)))
     # What rules state of things that were not judged as a pair is theirs alone.
     looked = {frozenset((id(left.thing), id(right.thing))) for left, right, _, _ in judged}
     alone = [s for s in scene.stated if frozenset((id(s[0]), id(s[1]))) not in looked]
     return made + alone
 
 
+# What grammar says of the verb: denied, supposed, wished for, asked. No likeness to what was learned outweighs that.
+_DENIED = frozenset({"asserted=no", "question"})
+
+
+def _is_task(sight: Sight) -> bool:
+    return sight.parsed is not None and sight.parsed.reading.block.open_task
+
+
 _DEEDS = frozenset({"caused", "preceded", "participated_in", "references", "mentions"})
+
+
+def _key_of(label: str, left: Sight, right: Sight) -> tuple[int, str, int]:
+    head, tail = (left.thing, right.thing) if label[-1] == ">" else (right.thing, left.thing)
+    return _key(head, label[:-1], tail)
 
 
 def _key(head: Thing, relation: str, tail: Thing) -> tuple[int, str, int]:
     one, two = id(head), id(tail)
     return (min(one, two), relation, max(one, two)) if relation == "related_to" else (one, relation, two)
-
-
-def _of_rule(head: Thing, tail: Thing, relation: Relation, sure: float, things: Mapping[int, Thing]) -> Statement:
-    """Return a rule's statement with the confidence that all evidence gives it."""
-    return things[id(head)], things[id(tail)], replace(relation, confidence=sure)
 
 
 def _is_over(model: Linear, features: Sequence[str]) -> bool:
