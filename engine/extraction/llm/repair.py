@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Longer answers are no answers to one episode; the bounds keep hostile ones from costing time.
-_LONGEST, _MOST_STARTS, _DEEPEST = 200_000, 40, 24
+_LONGEST, _MOST_STARTS, _DEEPEST = 100_000, 40, 24
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
-_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# A comment's length is bounded: one that never ends would be looked through from each of its characters.
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.{0,500}?\*/)*", re.DOTALL)
 _BARE = re.compile(r"[^\s,:{}\[\]\"]+")
 _KEY = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\Z")

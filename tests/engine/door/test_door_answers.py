@@ -300,4 +300,4 @@ def test_two_providers_of_one_name_have_a_key_each(cloud: ModelServer, door: Doo
     door.send(provider, call())
     other = replace(provider, url=f"{provider.url}/other", api_key=lambda: "another-key")
     door.send(other, call())
-    assert [seen.headers["authorization"] for seen in cloud.seen] == [f"Bearer {KEY}", "Bearer another-key"]
+    assert [seen.headers["Authorization"] for seen in cloud.seen] == [f"Bearer {KEY}", "Bearer another-key"]

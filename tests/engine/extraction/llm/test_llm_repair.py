@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -111,3 +112,10 @@ def test_cutting_never_changes_what_was_said(end: int) -> None:
         return
     for key in ("entities", "relations"):
         assert found.get(key, []) == ANSWER[key][: len(found.get(key, []))]
+
+
+def test_comments_that_never_end_are_not_looked_through_again_and_again() -> None:
+    began = time.process_time()
+    with pytest.raises(BadReply):
+        parse('{"entities":["' + '"/*' * 30_000)
+    assert time.process_time() - began < 5.0
