@@ -8,6 +8,7 @@ lexicon make of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction.assertion import assertion
@@ -170,7 +171,7 @@ def _same_sentence(left: Sight, right: Sight, types: str, frame: Frame) -> Itera
                 yield f"between-256={middle}"
                 yield f"between-256={middle}:{types}"
                 yield f"between-1200={fine}"
-        for one, two in zip(between, between[1:], strict=False):
+        for one, two in pairwise(between):
             yield f"between={one} {two}"
         if distance <= 5:
             text = " ".join(between)
