@@ -1,9 +1,10 @@
 """Measures the quality of extraction on every set that is there: `make eval`; `docs/evaluation.md` says what each line is.
 
-usage: python -m evaluation [--no-llm] [--no-articles] [--no-errors]
+usage: python -m evaluation [--no-llm] [--no-articles] [--no-errors] [--ablation]
 
 One table: value, 95 % bootstrap interval, what is wanted, whether it holds; then the twenty worst errors. `--no-llm` leaves
 out the small language model and `--no-articles` the five-fold run over Re-DocRED: each takes minutes.
+`--ablation` removes every rule in turn besides.
 It measures and does not judge: the status is 0.
 """
 
@@ -26,6 +27,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--no-llm", action="store_true", help="leave out the small language model")
     parser.add_argument("--no-articles", action="store_true", help="leave out Re-DocRED")
     parser.add_argument("--no-errors", action="store_true", help="leave out the worst errors")
+    parser.add_argument("--ablation", action="store_true", help="remove every rule of tier 1 in turn besides")
     return parser.parse_args()
 
 
@@ -56,6 +58,10 @@ def main() -> int:
         from evaluation import errors
 
         print(errors.report([errors.of_gold(scores["open"]), *errors.of_others(chain)]))
+    if asked.ablation:
+        from evaluation import ablation
+
+        print(f"\nWhat is left without each rule\n\n{ablation.run()}")
     print(f"\n{time.perf_counter() - started:.0f} s")
     return 0
 

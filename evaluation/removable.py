@@ -285,17 +285,25 @@ def family(feature: str) -> str:
 
 
 def of_features(arrays: Mapping[str, Any]) -> Iterator[Removal]:
-    """Yield every kind of feature of the learned models."""
-    for part in ("entity", "pair", "ends"):
-        for name in sorted({family(f) for f in arrays[f"{part}.features"].tobytes().decode().split("\n")}):
-            if "|" not in name:
-                yield Removal("learned feature", f"{part}: {name}", None, (part, name))
+    """Yield every kind of feature, in all learned models at once."""
+    for name in sorted({family(f) for part in _MODELS for f in _features(arrays, part)}):
+        if "|" not in name:
+            yield Removal("learned feature", name, None, (name,))
+
+
+_MODELS = ("entity", "pair", "ends")
+
+
+def _features(arrays: Mapping[str, Any], part: str) -> list[str]:
+    names: list[str] = arrays[f"{part}.features"].tobytes().decode().split("\n")
+    return names
 
 
 def without_feature(arrays: Mapping[str, Any], removal: Removal) -> dict[str, Any]:
     """Return the weights with those of one kind of feature at nothing."""
-    part, name = removal.part
-    features = arrays[f"{part}.features"].tobytes().decode().split("\n")
-    table = arrays[f"{part}.weights"].copy()
-    table[[k for k, feature in enumerate(features) if family(feature) == name]] = 0
-    return {**arrays, f"{part}.weights": table}
+    (name,) = removal.part
+    less = dict(arrays)
+    for part in _MODELS:
+        table = less[f"{part}.weights"] = arrays[f"{part}.weights"].copy()
+        table[[k for k, feature in enumerate(_features(arrays, part)) if family(feature) == name]] = 0
+    return less
