@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import gazetteer as g
+from ctxsync.engine.extraction.spelled import numbers, paths
 from ctxsync.engine.extraction.votes import LABELS, is_known, is_technical, vote_label, vote_name
 from ctxsync.engine.extraction.words import lemma, word_set
 
@@ -70,9 +71,6 @@ _HASH = re.compile(r"^(?=.*\d)[0-9a-f]{7,40}$")
 # A phrase of more words than these is a clause that the parser took for a name.
 _MOST_WORDS = 6
 _MEASURE = re.compile(r"^[\d.,:]+\s?(?:[a-z]{1,3}|[KMGT]i?B|[AP]M)?$", re.IGNORECASE)
-_PATH = re.compile(r"(?<![\w:/.])(?:@|\.{0,2}/)?[\w.-]+(?:/[\w.*-]+)+/?")
-_PATHLIKE = re.compile(r"^[@./]|[._\d-]|/[^/]+/|/$")
-_NUMBER = re.compile(r"^\d[\d.]*[a-z]?$")
 # Signs that markup, quotes and dashes leave at a name's ends; `C++` and `F#` keep theirs.
 _MARKUP = "*_`=<>|[]{}~/\\- \u201c\u201d\u2018\u2019\u2026\u2013\u2014"
 _NO_NAMES = word_set("true false none null nil kb mb gb tb kib mib gib ms px am pm eg ie etc") | {"this link"}
@@ -171,12 +169,14 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
         if span is not None:
             _take(taken, span.start, span.end)
     labels = {index: ent for ent in doc.ents for index in range(ent.start, ent.end)}
-    _take_paths(doc, taken, found)
+    for path in paths(doc, taken):
+        _take(taken, path.start, path.end)
+        found.append(Mention(path.start, path.end, path.root.i, path.text, "name", {"Artifact": 0.9}, 1.0))
     for index in range(len(doc) - 1, -1, -1):
         token = doc[index]
         if taken[index]:
             continue
-        if _numbers(doc, index, taken):
+        if numbers(doc, index, taken):
             mention = _phrase(doc, index - 1, taken, labels)
             _take(taken, mention.start, index + 1)
             if mention.name and mention.name.split()[-1] == doc[index - 1].text:
@@ -198,30 +198,6 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
             if mention.name:
                 found.append(mention)
     return Found(found, len(doc))
-
-
-def _take_paths(doc: Any, taken: list[bool], found: list[Mention]) -> None:
-    """Take paths and scoped packages as they are written, `third_party/zlib`, `@loom/ui`: the tokenizer cuts them."""
-    for match in _PATH.finditer(doc.text):
-        text = match[0].rstrip(".")
-        span = doc.char_span(match.start(), match.start() + len(text), alignment_mode="expand")
-        if not _PATHLIKE.search(text) or span is None or any(taken[span.start : span.end]):
-            continue
-        mention = Mention(span.start, span.end, span.root.i, text, "name", {"Artifact": 0.9}, 1.0)
-        _take(taken, span.start, span.end)
-        found.append(mention)
-
-
-def _numbers(doc: Any, index: int, taken: Sequence[bool]) -> bool:
-    """Say whether a number belongs to the noun before it: `RFC 9110`, `room 3.107`, `protobuf 4`."""
-    if index == 0 or taken[index - 1] or not _NUMBER.match(doc[index].text):
-        return False
-    before = doc[index - 1]
-    if before.tag_ not in ("NN", "NNP") or not before.is_alpha:
-        return False
-    if index + 1 < len(doc) and doc[index + 1].tag_ in (*_NOUN, "JJ", "CD") and doc[index + 1].is_alpha:
-        return False
-    return before.text[:1].isupper() or before.lower_ in g.HEADS or is_technical(before.text)
 
 
 def _take(taken: list[bool], start: int, end: int) -> None:
