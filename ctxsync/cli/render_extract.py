@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ctxsync.cli.facts import DIM, STRONG, quote, shorten
 from ctxsync.cli.inert import one_line
 from ctxsync.cli.output import joined, line
+from ctxsync.events.runs import is_trial
 
 if TYPE_CHECKING:
     from ctxsync.cli.output import Out
@@ -87,12 +88,17 @@ def explanation(out: Out, document: dict[str, Any]) -> None:
             if run["outcome"] == "failed":
                 _failed(out, run)
                 continue
-            counts = " (this one counts)" if run["counts"] and len(bodies) > 1 else ""
-            line(out, (f"run {one_line(run['run'])}{counts}", DIM))
+            line(out, (f"run {one_line(run['run'])}{_standing(run, alone=len(bodies) == 1)}", DIM))
             extraction(out, body)
         for waits in episode["waits"]:
             until = f" It goes on after {waits['until'][:16].replace('T', ' ')} UTC." if waits["until"] else ""
             line(out, (f"waits for tier {waits['tier']}: ", "yellow"), f"{one_line(waits['why'])}{until}")
+
+
+def _standing(run: dict[str, Any], *, alone: bool) -> str:
+    if run["counts"]:
+        return "" if alone else " (this one counts)"
+    return " (a trial, which is not adopted)" if is_trial(run["run"]) else ""
 
 
 def _failed(out: Out, run: dict[str, Any]) -> None:
