@@ -31,6 +31,7 @@ from ctxsync.escalation_notes import (
     closed_sources,
     counted,
     full_sources,
+    is_resting,
     may_escalate,
     noted,
     resting,
@@ -179,7 +180,7 @@ class Escalator:
 
         now = self._app.clock()
         rest = self.rests.get(step.lowest)
-        if rest is not None and rest.until > now:
+        if rest is not None and is_resting(rest.until, now):
             return
         if step.cloud and not self._affordable(step, now):
             return
@@ -192,7 +193,8 @@ class Escalator:
         while queue:
             waiting = queue.popleft()
             self._taken.add((step.run, waiting.episode))
-            if waiting.source not in closed:
+            # Looked up again: since the queue was filled, it may have been changed, deleted, or shown by a closed source.
+            if escalation.waits(db, step.place, closed, waiting.episode, now=now):
                 yield waiting
 
     def _affordable(self, step: escalation.Step, now: int) -> bool:

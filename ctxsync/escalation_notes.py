@@ -55,8 +55,13 @@ def resting(app: App) -> list[dict[str, Any]]:
     return [
         {"tier": int(tier), "until": rfc3339(rest["until"]), "why": rest["why"]}
         for tier, rest in rests
-        if rest["until"] > now
+        if is_resting(rest["until"], now)
     ]
+
+
+def is_resting(until: int, now: int) -> bool:
+    """Say whether a rest lasts (both ms UTC); none is longer than a day: what is, was noted before the clock was set back."""
+    return now < until <= now + DAY * 1000
 
 
 def closed_sources(app: App, db: apsw.Connection, *, cloud: bool) -> set[str]:

@@ -169,6 +169,30 @@ def test_a_limit_is_no_failure_and_waits_as_long_as_it_says(place: Place) -> Non
     assert place.sync(models)["escalated"] == 2
 
 
+def test_a_rest_that_was_noted_before_the_clock_was_set_back_holds_nobody(place: Place) -> None:
+    hard(place, "a")
+    tier = Scripted(ProviderLimited("Too many.", retry_after=3_600))
+    place.sync(Models(tier))
+    place.now -= 40 * DAY
+    tier.answer = None
+    told = place.sync(Models(tier))
+    assert (told["escalated"], told["rests"]) == (1, [])
+
+
+def test_what_was_deleted_while_a_model_thought_is_read_no_more(place: Place) -> None:
+    hard(place, "a", "b", "c")
+
+    def answer(episode: Any, _: Any) -> None:
+        for name in "abc":
+            if f"hard {name}" not in episode.text:
+                (place.vault / f"{name}.md").unlink(missing_ok=True)
+        place.sync(Models())
+
+    tier = Scripted(answer)
+    assert place.sync(Models(tier))["escalated"] == 1
+    assert len(tier.seen) == 1
+
+
 def test_servers_that_fail_are_left_alone_ever_longer(place: Place) -> None:
     hard(place, *"abcdefgh")
     tier = Scripted(ProviderDown("It is down."))
