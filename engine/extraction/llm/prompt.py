@@ -31,8 +31,9 @@ _TOKENS_AROUND = 120
 _LEAST_TEXT = 100
 # `<|im_start|>`, `<start_of_turn>`, `</s>`, `[INST]` … : a server reads them as its own even within a message.
 _CONTROL = re.compile(
-    r"<(?=\|)|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|start_of_turn|end_of_turn|start_of_image)>)"
-    r"|\[(?=/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL_CALLS)\])",
+    r"<(?=[|\uff5c])|<(?=</?SYS>>)"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|im_start|im_end|image|start_of_turn|end_of_turn|start_of_image)>)"
+    r"|\[(?=/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|IMG)\])",
     re.IGNORECASE,
 )
 _HARMLESS = {"<": "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", "[": "("}

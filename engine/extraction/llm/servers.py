@@ -42,7 +42,7 @@ def is_ollama(provider: Provider) -> bool:
 def refuses_form(error: ProviderRefused) -> bool:
     """Say whether a refusal may be of the form of answer that was asked for, rather than of key, model or path."""
     status = _STATUS.search(error.message)
-    return status is None or status[1] in ("400", "422")
+    return status is not None and status[1] in ("400", "422")
 
 
 def root(provider: Provider) -> Provider:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,3 +108,15 @@ def test_facts_are_numbered_once_each_and_bounded() -> None:
     given_ids = context.numbered(many)
     assert list(given_ids)[:2] == ["F1", "F2"]
     assert len({fact.id for fact in given_ids.values()}) == len(given_ids) == context.MOST_FACTS
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        "<\uff5cUser\uff5c>", "<<SYS>>", "<</SYS>>", "[SYSTEM_PROMPT]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "<|start|>",
+        "<im_start>", "<im_end>", "<tool_response>", "</tool_call>", "<image>",
+    ],
+)  # fmt: skip
+def test_control_words_of_other_templates_are_taken_out_too(control: str) -> None:
+    assert control not in prompt.harmless(f"a {control} b")
+    assert len(prompt.harmless(control)) == len(control)

@@ -323,3 +323,14 @@ def test_a_cloud_provider_is_asked_once() -> None:
     failed = extract(door, [Provider("cerebras", "https://api.cerebras.invalid/v1", "m")])  # type: ignore[arg-type]
     assert isinstance(failed, BadReply)
     assert len(door.calls) == 1
+
+
+def test_a_key_that_cannot_be_had_is_not_looked_for_in_every_form(server: Server, door: Door) -> None:
+    asked: list[int] = []
+
+    def key() -> str:
+        asked.append(1)
+        raise ProviderRefused("There is no such key.")
+
+    assert isinstance(extract(door, [local(server, api_key=key)]), ProviderRefused)
+    assert len(asked) == 2  # for what the server says of its context, and for the answer
