@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.learned.linear import Linear
     from ctxsync.engine.extraction.learned.pair_features import Frame
     from ctxsync.engine.extraction.learned.sights import Sight
+    from ctxsync.engine.extraction.learned.statements import Judged
     from ctxsync.engine.extraction.scene import Scene
 
 WEIGHTS = "weights.npz"
@@ -82,7 +83,9 @@ class Learned:
         frame = instances.frame(scene, types, things)
         kept = {identity for identity, chance in keep.items() if chance >= LOOK}
         judged = _judged_pairs(pair, scene, things, kept, frame)
-        scene.stated = stated(scene, frame, judged, ends=ends, calibration=calibration, least=STATE, stands=RULE_STANDS)
+        scene.stated = stated(
+            scene, frame, judged, pair.classes, ends=ends, calibration=calibration, least=STATE, stands=RULE_STANDS
+        )
         used = {id(thing) for head, tail, _ in scene.stated for thing in (head, tail)}
         for thing in scene.cast.things:
             identity = id(thing)
@@ -128,12 +131,9 @@ def _type_of(thing: Thing, types: Mapping[int, str]) -> str:
 
 def _judged_pairs(
     model: Linear, scene: Scene, things: Mapping[int, Sequence[Sight]], kept: set[int], frame: Frame
-) -> list[tuple[Sight, Sight, list[str], dict[str, float]]]:
-    """Return, for each pair of kept things, its mentions, its features and the chance of every label."""
+) -> list[Judged]:
+    """Return, for each pair of kept things, its mentions, its features and the chances of the labels."""
     cases = list(instances.pairs(things, kept, topic=scene.cast.topic, author=scene.cast.me))
     features = [pair_features(left, right, frame) for left, right in cases]
     rows = model.probabilities(features)
-    return [
-        (left, right, names, dict(zip(model.classes, row.tolist(), strict=True)))
-        for (left, right), names, row in zip(cases, features, rows, strict=True)
-    ]
+    return [(*case, names, row) for case, names, row in zip(cases, features, rows, strict=True)]

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.learned.sights import Parsed, Sight
     from ctxsync.engine.extraction.scene import Scene
 
-Judged = tuple["Sight", "Sight", list[str], dict[str, float]]
-Statement = tuple["Thing", "Thing", Relation]
+    Judged = tuple[Sight, Sight, list[str], NDArray[np.float32]]
+    Statement = tuple[Thing, Thing, Relation]
+
 
 # A phrase of more words than these is a clause.
 _LONGEST_PHRASE = 7
@@ -48,6 +49,7 @@ def stated(
     scene: Scene,
     frame: Frame,
     judged: Sequence[Judged],
+    labels: Sequence[str],
     *,
     ends: Linear,
     calibration: Calibration,
@@ -59,7 +61,8 @@ def stated(
     Args:
         scene: In which the rules have read the episode.
         frame: What its pairs share.
-        judged: Pairs with their features and the chance of each label.
+        judged: Pairs with their features and the chances of the labels.
+        labels: The labels: `none`, and each relation with `>` or `<`.
         ends: Tells whether a statement is of something that stopped.
         calibration: Turns chances into confidences.
         least: The least chance of a statement that no rule made.
@@ -70,24 +73,28 @@ def stated(
         ruled.setdefault(_key(statement[0], statement[2].relation, statement[1]), []).append(statement)
     made: list[Statement] = []
     seen: set[tuple[int, str, int]] = set()
-    for left, right, features, chances in judged:
-        ruled_here = [
-            (label, key)
-            for label in chances
-            if label != "none" and (key := _key_of(label, left, right)) in ruled and key not in seen
-        ]
-        anything = 1.0 - chances["none"]
-        for label, key in ruled_here:
+    none = labels.index("none")
+    told = {frozenset((id(head), id(tail))) for head, tail, _ in scene.stated}
+    for left, right, features, row in judged:
+        anything = 1.0 - float(row[none])
+        by_rule = frozenset((id(left.thing), id(right.thing))) in told
+        if not by_rule and anything < least:
+            continue
+        chances = dict(zip(labels, row.tolist(), strict=True))
+        del chances["none"]
+        for label, chance in chances.items() if by_rule else ():
+            key = _key_of(label, left, right)
+            if key not in ruled or key in seen:
+                continue
             seen.add(key)
-            # That two things are related the model tells better than in which of ten ways: there the rule has a say.
-            chance = max(chances[label], RULE_SAYS * anything)
             if anything >= stands:
-                sure = round(min(0.99, calibration.statement(chance)), 3)
+                # That two things are related the model tells better than in which of ten ways: there the rule has a say.
+                sure = round(min(0.99, calibration.statement(max(chance, RULE_SAYS * anything))), 3)
                 made += [(head, tail, replace(relation, confidence=sure)) for head, tail, relation in ruled[key]]
-        best = max((name for name in chances if name != "none"), key=lambda name: chances[name])
+        best = max(chances, key=lambda name: chances[name])
         unreal = not _DENIED.isdisjoint(features) or _is_task(left) or _is_task(right)
         key = _key_of(best, left, right)
-        if unreal or key in seen or chances[best] < (AGAINST_RULE if ruled_here and anything >= stands else least):
+        if unreal or key in seen or chances[best] < (AGAINST_RULE if by_rule and anything >= stands else least):
             continue
         seen.add(key)
         head, tail = (left.thing, right.thing) if best[-1] == ">" else (right.thing, left.thing)
