@@ -11,6 +11,9 @@ from ctxsync.engine.extraction.grammar import governor
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ctxsync.engine.extraction.cast import Thing
     from ctxsync.engine.extraction.dates import Stated
     from ctxsync.engine.extraction.learned.calibration import Calibration
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 
     Judged = tuple[Sight, Sight, list[str], NDArray[np.float32]]
     Statement = tuple[Thing, Thing, Relation]
-
 
 # A phrase of more words than these is a clause.
 _LONGEST_PHRASE = 7
