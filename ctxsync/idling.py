@@ -11,6 +11,7 @@ import time
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
+from ctxsync.config import load_config
 from ctxsync.errors import CtxsyncError, StoreLocked
 from ctxsync.escalating import Escalator
 from ctxsync.escalation_notes import may_escalate
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ctxsync.app import App
+    from ctxsync.config import Config
     from ctxsync.engine.extraction.escalation import Outcome
 
 LOOK_AGAIN: Final = 300.0
@@ -58,10 +60,24 @@ class Idle:
         due = self.due
         if due is None or due > time.monotonic() or self._kept is not None:
             return
+        if (why := self._held()) is not None:
+            self._again = time.monotonic() + LOOK_AGAIN
+            self._report(f"higher tiers pause: {why}")
+            return
         if self._escalator is None:
             self._escalator = Escalator(self._app)
         self._thread = threading.Thread(target=self._ask, args=(self._escalator,), daemon=True, name="escalation")
         self._thread.start()
+
+    def _held(self) -> str | None:
+        """Say why nothing may be asked though this process' settings let it: what may leave was changed meanwhile."""
+        try:
+            now = load_config(self._app.home)
+        except CtxsyncError as error:
+            return error.message
+        if _leaves(now) == _leaves(self._app.config):
+            return None
+        return "what may leave this machine was changed in config.toml; start `ctxsync watch` again"
 
     def _ask(self, escalator: Escalator) -> None:
         try:
@@ -103,3 +119,7 @@ class Idle:
             self._kept = None
             self._again = time.monotonic() + LOOK_AGAIN
             self._report(f"higher tiers failed: {error}")
+
+
+def _leaves(config: Config) -> tuple[object, ...]:
+    return config.privacy, config.mode, {source.name: config.cloud_allowed(source.name) for source in config.sources}

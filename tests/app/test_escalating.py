@@ -326,6 +326,20 @@ def test_an_answer_is_stored_once_the_other_writer_is_done(
     assert place.types(models) == ["episode.extracted"]
 
 
+def test_a_watch_asks_nobody_once_the_settings_say_that_less_may_leave(place: Place, lines: Lines) -> None:
+    place.settings("[extraction]\nmode = 'cloud-quality'\n[privacy]\nallow_cloud = true\n")
+    hard(place, "a", "b", "c")
+
+    def answer(*_: Any) -> None:
+        place.settings("[extraction]\nmode = 'cloud-quality'\n[privacy]\nallow_cloud = false\n")
+
+    models = Models(Scripted(answer, tier=3), cloud=True)
+    with watching(place.app(models), lines):
+        lines.wait(lambda line: line.startswith("higher tiers pause: what may leave this machine was changed"))
+    assert len(models.tiers[0].seen) == 1
+    assert place.types(models) == ["episode.extracted"]
+
+
 # What is said
 
 

@@ -19,7 +19,15 @@ from ctxsync.engine.extraction.llm import context, prompt, servers
 from ctxsync.engine.extraction.llm.answer import Meaning
 from ctxsync.engine.extraction.llm.repair import parse
 from ctxsync.engine.extraction.llm.shape import Limits, shape
-from ctxsync.errors import BadReply, ExtractionError, ProviderDown, ProviderError, ProviderLimited, ProviderRefused
+from ctxsync.errors import (
+    BadReply,
+    CtxsyncError,
+    ExtractionError,
+    ProviderDown,
+    ProviderError,
+    ProviderLimited,
+    ProviderRefused,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -109,6 +117,10 @@ class LlmTier:
                 yield self._extract(episode, below)
             except ExtractionError as error:
                 yield error
+            except CtxsyncError:  # of the log or the ledger: it says nothing of the episode
+                raise
+            except Exception as error:  # noqa: BLE001 - an answer or a text nobody foresaw must not stop the others
+                yield ExtractionError(f"{type(error).__name__}: {error}")
 
     def _extract(self, episode: Episode, lower: Extraction) -> Extraction:
         facts = context.numbered(self._facts(context.names_of(lower)))

@@ -334,3 +334,20 @@ def test_a_key_that_cannot_be_had_is_not_looked_for_in_every_form(server: Server
 
     assert isinstance(extract(door, [local(server, api_key=key)]), ProviderRefused)
     assert len(asked) == 2  # for what the server says of its context, and for the answer
+
+
+def test_a_defect_fails_its_episode_and_no_other(server: Server, door: Door) -> None:
+    server.answers(chat(GOOD))
+    known: list[Sequence[str]] = []
+
+    def facts(names: Sequence[str]) -> Sequence[KnownFact]:
+        known.append(names)
+        if len(known) == 1:
+            raise UnicodeError("nobody foresaw it")
+        return ()
+
+    tier = LlmTier(universal(), door, [local(server)], facts=facts)
+    failed = ask(tier)
+    assert isinstance(failed, ExtractionError)
+    assert failed.message == "UnicodeError: nobody foresaw it"
+    good(ask(tier))
