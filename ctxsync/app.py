@@ -239,8 +239,8 @@ class App:
         return Trial(self, model, source=source, limit=limit)
 
     def adopt(self, run: str, source: str = "", progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
-        """Let a run count from here on, or with an empty one what is read as usual; see `ctxsync.trial.adopt`."""
-        from ctxsync.trial import adopt
+        """Let a run count from here on, or with an empty one what is read as usual; see `ctxsync.adopting.adopt`."""
+        from ctxsync.adopting import adopt
 
         return adopt(self, run, source, progress)
 

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxsync.adopting import PURPOSE, adopt
 from ctxsync.engine.graph.store import translated
 from ctxsync.errors import (
     CtxsyncError,
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.trying import Scope, Trier
     from ctxsync.events.store import EventStore, NewEvent
 
-PURPOSE: Final = "rebuild"
-"""What the writer lock is taken for."""
 PATIENCE: Final = 3
 """Failures in a row that say something of the server, not of the texts."""
 LONGEST_WAIT: Final = 60.0
 """Seconds that a trial waits for a server that limits; where it asks for more, the trial stops and can go on later."""
+EACH_MS: Final = 30.0
+"""What an episode takes at tier 1 (SPEC "Tiers")."""
 SOURCES = "SELECT name FROM source WHERE NOT removed ORDER BY name"
 
 
@@ -284,41 +285,3 @@ class Trial:
         if not held:
             raise UsageError(f"{self.trier.name} has read nothing of it: there is nothing to adopt.")
         return adopt(self._app, self.trier.run, self.source, progress)
-
-
-EACH_MS: Final = 30.0
-"""What an episode takes at tier 1 (SPEC "Tiers")."""
-
-
-def adopt(app: App, run: str, source: str = "", progress: Callable[[Step], None] = no_progress) -> dict[str, Any]:
-    """Let a run count wherever it has a result, and bring the graph up to that.
-
-    Args:
-        app: The home.
-        run: The run; empty takes back what was adopted: then the highest tier counts, as before.
-        source: For this source's episodes; for all when empty. What is adopted for a source goes before what is for all.
-        progress: Told as the graph is brought up.
-
-    Returns:
-        `{"run", "source", "changed": whether it was another before, "position", "facts": current, "state_hash"}`.
-    """
-    from ctxsync.events.model import ExtractionAdopted
-    from ctxsync.events.store import NewEvent
-    from ctxsync.upkeep import catch_up_graph
-
-    app.store().close()
-    subject = "job:extraction"
-    with app.lock(PURPOSE), app.store(write=True) as store:
-        before = store.state("ctxsync", subject, f"adopted:{source}") or ""
-        if before != run:
-            store.append([NewEvent("ctxsync", subject, ExtractionAdopted(run=run, source=source), app.clock())])
-        catch_up_graph(app, store, progress)
-    with closing(app.graph()) as graph:
-        return {
-            "run": run,
-            "source": source,
-            "changed": before != run,
-            "position": graph.position,
-            "facts": graph.count("facts_current"),
-            "state_hash": graph.state_hash(),
-        }
