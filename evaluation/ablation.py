@@ -20,7 +20,7 @@ from ctxsync.engine.extraction.builtin import Builtin
 from ctxsync.engine.extraction.chain import Chain
 from ctxsync.engine.extraction.learned import Learned
 from ctxsync.engine.schema import universal
-from evaluation import others, removable
+from evaluation import features, others, removable
 from evaluation.table import f1
 from evaluation.third import embedding
 
@@ -68,7 +68,7 @@ class Ablation:
 
     def __init__(self) -> None:
         self.schema = universal()
-        self.weights = removable.weights()
+        self.weights = features.weights()
         self._score, self._conll = others.scorer("score"), others.scorer("conll04")
         self._rows: list[tuple[str, dict[str, Any]]] = []
         path = others.DATA / "conll04" / "conll04_dev.json"
@@ -145,7 +145,7 @@ class Ablation:
         if first.group in ("phrase", "noun", "anchor"):
             schema = removable.without_phrases(self.schema, removals)
         elif first.group == "learned feature":
-            arrays = removable.without_feature(self.weights, first)
+            arrays = features.without_feature(self.weights, first)
         elif first.group == "rule":
             context = removable.without_rule(first)
         else:
@@ -226,7 +226,7 @@ def run(groups: Sequence[str] = ()) -> str:
         # A list matters where one of its entries does.
         own = [touched[entry] for entry in entries if entry.part[:2] == whole.part]
         touched[whole] = frozenset().union(*own) if own else bench.touched(whole)
-    touched.update({removal: bench.touched(removal) for removal in removable.of_features(bench.weights)})
+    touched.update({removal: bench.touched(removal) for removal in features.of_features(bench.weights)})
     if groups:
         touched = {removal: texts for removal, texts in touched.items() if removal.group in groups}
     results: dict[Removal, Moves] = {}

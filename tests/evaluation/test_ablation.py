@@ -9,7 +9,7 @@ from ctxsync.engine.extraction import gazetteer, scene, votes
 from ctxsync.engine.extraction.base import Episode, Identity
 from ctxsync.engine.extraction.chain import Chain, build_chain
 from ctxsync.engine.schema import universal
-from evaluation import removable
+from evaluation import features, removable
 from evaluation.ablation import batches, report
 from evaluation.removable import Removal
 
@@ -74,14 +74,14 @@ def test_a_rule_comes_back() -> None:
 
 
 def test_a_kind_of_feature_weighs_nothing_without_it() -> None:
-    arrays = removable.weights()
-    removal = named(list(removable.of_features(arrays)), "types")
-    less = removable.without_feature(arrays, removal)
-    features = arrays["pair.features"].tobytes().decode().split("\n")
-    at = [k for k, name in enumerate(features) if removable.family(name) == "types"]
+    arrays = features.weights()
+    removal = named(list(features.of_features(arrays)), "types")
+    less = features.without_feature(arrays, removal)
+    names = arrays["pair.features"].tobytes().decode().split("\n")
+    at = [k for k, name in enumerate(names) if features.family(name) == "types"]
     assert at
     assert not less["pair.weights"][at].any()
-    rest = [k for k in range(len(features)) if k not in set(at)]
+    rest = [k for k in range(len(names)) if k not in set(at)]
     assert np.array_equal(less["pair.weights"][rest], arrays["pair.weights"][rest])
 
 
