@@ -68,16 +68,17 @@ def pull(
 
     Raises:
         UsageError: The hub's address, the repository's name or the precision is not one.
-        ModelError: The hub cannot be reached or refuses, or what it sends is no model; the message says how to go on
-            without it.
+        ModelError: The hub cannot be reached or refuses, or what it sends is no model; it says how to go on without it.
+        ProviderDown: The proxy that the environment names cannot be used.
     """
-    import httpx
+    from ctxsync.engine.door.transport import opened
 
-    if urlsplit(hub).scheme != "https" or not urlsplit(hub).hostname:
-        raise UsageError(f"{hub} is no https address.", remedy="Name the hub as https://HOST.")
+    if urlsplit(hub).scheme != "https" or not urlsplit(hub).hostname or "@" in hub:
+        # An account would stand in messages, and in what is kept of where the model came from.
+        raise UsageError(f"{hub.rpartition('@')[2]} is no https address.", remedy="Name the hub as https://HOST.")
     if len(repo.split("/")) != 2 or not is_inside(repo):
         raise UsageError(f"{repo} is no repository.", remedy=f"Name it as OWNER/NAME: {REPO}.")
-    with httpx.Client(timeout=TIMEOUT, headers={"User-Agent": "ctxsync"}) as client:
+    with opened(urlsplit(hub).hostname or "", timeout=TIMEOUT, headers={"User-Agent": "ctxsync"}) as client:
         source = _Hub(client, hub.rstrip("/"), repo)
         with _explained(source.address, repo):
             listing = _Listing(source.json(f"api/models/{repo}/revision/{quote(revision, safe='')}?blobs=true"))
@@ -118,7 +119,7 @@ def _fetched(source: _Hub, home: Home, listing: _Listing, precision: str, progre
 
 
 def by_hand(hub: str = HUB, repo: str = REPO) -> str:
-    """Return what to do where the hub cannot be reached from here."""
+    """Return what to do where the hub cannot be reached."""
     return (
         f"On a machine that reaches it, fetch all files of {hub}/{repo} ({CONFIG}, {', '.join(BESIDE)}, the other JSON "
         "files, and onnx/*.onnx of one precision), bring the folder here, and run `ctxsync models add FOLDER`."

@@ -12,7 +12,7 @@ import ssl
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -109,21 +109,27 @@ class Transport:
     def _client(self, host: str, *, local: bool) -> httpx.Client:
         with self._guard:
             if local not in self._clients:
-                try:
-                    # trust_env is what reads the proxies' variables; nothing of the environment matters on this machine.
-                    self._clients[local] = httpx.Client(
-                        trust_env=not local,
-                        verify=_trusted(),
-                        follow_redirects=False,
-                        headers={"User-Agent": "ctxsync", "Accept": "application/json"},
-                    )
-                except (ImportError, ValueError, httpx.InvalidURL) as error:
-                    # SOCKS without its library, or what is no proxy; the error is not told, for it may hold a password.
-                    raise ProviderDown(
-                        f"{host} cannot be reached: the proxy for it is none that can be used ({type(error).__name__}).",
-                        remedy="Set HTTPS_PROXY and ALL_PROXY to http://HOST:PORT, or to nothing.",
-                    ) from None
+                # trust_env is what reads the proxies' variables; nothing of the environment matters on this machine.
+                self._clients[local] = opened(
+                    host,
+                    trust_env=not local,
+                    verify=_trusted(),
+                    follow_redirects=False,
+                    headers={"User-Agent": "ctxsync", "Accept": "application/json"},
+                )
             return self._clients[local]
+
+
+def opened(host: str, **options: Any) -> httpx.Client:
+    """Return a client for a host; raises `ProviderDown` where the environment names a proxy that cannot be used."""
+    try:
+        return httpx.Client(**options)
+    except (ImportError, ValueError, httpx.InvalidURL) as error:
+        # SOCKS without its library, or what is no proxy; the error is not told, for it may hold a password.
+        raise ProviderDown(
+            f"{host} cannot be reached: the proxy for it is none that can be used ({type(error).__name__}).",
+            remedy="Set HTTPS_PROXY and ALL_PROXY to http://HOST:PORT, or to nothing.",
+        ) from None
 
 
 def _body(response: httpx.Response, host: str, *, until: float) -> bytes:

@@ -10,7 +10,7 @@ import trustme
 
 from ctxsync import model_hub, model_store
 from ctxsync.engine.extraction import gliner
-from ctxsync.errors import ModelError, UsageError
+from ctxsync.errors import ModelError, ProviderDown, UsageError
 from ctxsync.home import Home
 from tests.app.hub import COMMIT, REPO, Hub
 from tests.engine.extraction.gliner import tiny
@@ -270,3 +270,16 @@ def test_without_a_network_it_says_what_to_fetch_by_hand_and_where_to(home: Home
 
     for word in (f"{address}/{model_hub.REPO}", "gliner2_config.json", "tokenizer.json", "ctxsync models add FOLDER"):
         assert word in caught.value.remedy
+
+
+def test_a_hub_with_an_account_is_refused_without_repeating_it(home: Home) -> None:
+    with pytest.raises(UsageError) as told:
+        model_hub.pull(home, lambda *_: None, hub="https://me:hunter2@hub.example")
+    assert "hunter2" not in str(told.value)
+
+
+def test_a_proxy_that_cannot_be_used_is_told_when_fetching(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "ftp://me:hunter2@127.0.0.1:9")
+    with pytest.raises(ProviderDown, match="proxy") as told:
+        model_hub.pull(home, lambda *_: None, hub="https://hub.example")
+    assert "hunter2" not in str(told.value)
