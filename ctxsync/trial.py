@@ -217,7 +217,8 @@ class Trial:
         while True:
             with closing(app.graph()) as graph, closing(app.store()) as store, translated(graph.path):
                 self._db = graph.db
-                allowed = self._affordable(store, batch)
+                held = [one for one in batch if trying.is_held(graph.db, one.episode)]
+                allowed = self._affordable(store, held)
                 found = list(trying.read(store, graph.db, self.trier, allowed, now=app.clock()))
             refused = next(
                 (one.error for one in found if isinstance(one.error, ProviderLimited | ProviderRefused)), None

@@ -57,6 +57,9 @@ SELECT count(DISTINCT t.episode) FROM trial AS t JOIN episode AS e ON e.episode 
 WHERE t.run = :run AND (:source = '' OR e.source = :source)
 AND EXISTS (SELECT 1 FROM holding AS h WHERE h.episode = e.id AND h.until IS NULL)
 """
+HELD = """
+SELECT 1 FROM episode AS e JOIN holding AS h ON h.episode = e.id AND h.until IS NULL WHERE e.episode = ? LIMIT 1
+"""
 ALL = 2**62
 
 
@@ -133,6 +136,11 @@ def waiting(db: apsw.Connection, trier: Trier, scope: Scope, *, now: int, most: 
 def sizes(db: apsw.Connection, trier: Trier, scope: Scope, *, now: int, most: int = 0) -> list[int]:
     """Return the bytes of the text of each such episode."""
     return [size for (size,) in db.execute(SIZES, _bindings(trier, scope, now, most))]
+
+
+def is_held(db: apsw.Connection, episode: str) -> bool:
+    """Say whether an episode is held now: a trial takes long, and texts go meanwhile."""
+    return db.execute(HELD, (episode,)).get is not None
 
 
 def has_read(db: apsw.Connection, run: str, source: str) -> int:

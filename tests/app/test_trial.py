@@ -391,6 +391,19 @@ def test_only_what_is_held_is_read(tmp_path: Path) -> None:
     assert not any("Rosa Quint at Acme" in text for text in tier.seen)
 
 
+def test_what_is_deleted_while_a_trial_runs_is_not_read(tmp_path: Path) -> None:
+    tier = Scripted(None)
+    place = vaults(tmp_path, tier)
+
+    def tidy(_: Any) -> None:
+        for path in (tmp_path / "vault").glob("*.md"):
+            path.write_text("Nothing.")
+        place.sync()
+
+    assert place.trial("scripted").read(tidy)["read"] in (1, 2)
+    assert sum(place_text in text for text in tier.seen for place_text in ("Rosa", "Tom")) <= 1
+
+
 def test_a_home_without_a_log_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreMissing):
         Place(tmp_path, Reader()).trial("reader")
