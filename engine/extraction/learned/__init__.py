@@ -133,7 +133,8 @@ def _judged_pairs(
     model: Linear, scene: Scene, things: Mapping[int, Sequence[Sight]], kept: set[int], frame: Frame
 ) -> list[Judged]:
     """Return, for each pair of kept things, its mentions, its features and the chances of the labels."""
-    cases = list(instances.pairs(things, kept, topic=scene.cast.topic, author=scene.cast.me))
+    prose = scene.episode.kind == "text"
+    cases = list(instances.pairs(things, kept, topic=scene.cast.topic, author=scene.cast.me, prose=prose))
     features = [pair_features(left, right, frame) for left, right in cases]
     rows = model.probabilities(features)
     return [(*case, names, row) for case, names, row in zip(cases, features, rows, strict=True)]

@@ -48,7 +48,12 @@ def written(found: Sequence[Sight]) -> list[Sight]:
 
 
 def pairs(
-    things: Mapping[int, Sequence[Sight]], kept: Collection[int], *, topic: Thing | None, author: Thing | None
+    things: Mapping[int, Sequence[Sight]],
+    kept: Collection[int],
+    *,
+    topic: Thing | None,
+    author: Thing | None,
+    prose: bool = True,
 ) -> Iterator[tuple[Sight, Sight]]:
     """Yield the mentions to judge each pair of things by, the earlier one first.
 
@@ -57,16 +62,19 @@ def pairs(
         kept: Identities of the things worth judging.
         topic: What the title names; it is related to what the text speaks of without being named there.
         author: Who speaks; likewise.
+        prose: Look far: an article's first sentence says where all of it is. Of the pairs in our notes and messages that
+            stand two sentences apart or more, one in a hundred is related.
     """
     names = [identity for identity in things if identity in kept]
-    few = len(names) <= FEW_THINGS
+    few = prose and len(names) <= FEW_THINGS
+    reach = MOST_APART if prose else 1
     silent = {id(thing): thing for thing in (topic, author) if thing is not None}
     for one, two in combinations(names, 2):
         left, right = _closest(things[one], things[two])
         apart = abs(right.sentence - left.sentence)
         if {one, two} & silent.keys() and apart > 1:
             continue
-        if apart <= MOST_APART or few:
+        if apart <= reach or few:
             yield left, right
     for identity, thing in silent.items():
         for other in names:
