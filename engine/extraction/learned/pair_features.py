@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction.assertion import assertion
 from ctxsync.engine.extraction.learned.known import kinds_of
 from ctxsync.engine.extraction.learned.word_classes import classes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ctxsync.engine.extraction.learned.sights import Parsed, Sight
     from ctxsync.engine.extraction.lexicon import Lexicon
@@ -54,6 +54,15 @@ class Frame:
     order: Mapping[int, int] = field(default_factory=dict)
     asserted: dict[tuple[int, int], str] = field(default_factory=dict)
     meant: dict[str, list[str]] = field(default_factory=dict)
+    made: dict[tuple[int, str, Any], list[str]] = field(default_factory=dict)
+
+    def once(self, sight: Sight, side: str, make: Callable[[Sight, str, Frame], Iterator[str]]) -> list[str]:
+        """Return the features that a mention has in every pair, made at its first one."""
+        key = (id(sight), side, make)
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = list(make(sight, side, self))
+        return found
 
     def anchored(self, words: Sequence[str], name: str, types: str) -> Iterator[str]:
         """Yield what the lists make of words that may say how two things are related."""
@@ -84,8 +93,8 @@ def _features(left: Sight, right: Sight, frame: Frame) -> Iterator[str]:
     yield f"right={b}"
     for label in frame.rules.get((id(left.thing), id(right.thing)), ()):
         yield f"rule={label}"
-    yield from _who(left, "l", frame)
-    yield from _who(right, "r", frame)
+    yield from frame.once(left, "l", _who)
+    yield from frame.once(right, "r", _who)
     if left.parsed is None or right.parsed is None:
         yield "implicit"
         yield from _implicit(left, right, types, frame)
@@ -130,8 +139,9 @@ def _who(sight: Sight, side: str, frame: Frame) -> Iterator[str]:
             yield f"{side}-under={block.under.lower()}"
 
 
-def _around(block: Parsed, start: int, end: int, side: str) -> Iterator[str]:
-    lower = block.lower
+def _around(sight: Sight, side: str, _: Frame) -> Iterator[str]:
+    assert sight.parsed is not None
+    lower, start, end = sight.parsed.lower, sight.start, sight.end
     if start:
         yield f"{side}-before={lower[start - 1]}"
         if start > 1:
@@ -188,8 +198,8 @@ def _same_sentence(left: Sight, right: Sight, types: str, frame: Frame) -> Itera
         for index in range(start, end):
             if block.tags[index].startswith("VB"):
                 yield f"between={lemmas[index]}"
-    yield from _around(block, left.start, left.end, "l")
-    yield from _around(block, right.start, right.end, "r")
+    yield from frame.once(left, "l", _around)
+    yield from frame.once(right, "r", _around)
     yield from _path(block, left, right, types, frame)
 
 
@@ -315,8 +325,8 @@ def _across(left: Sight, right: Sight, types: str, apart: int, frame: Frame) -> 
         yield from frame.anchored(_leading(block, right), "lead-said", types)
         if right.sentence in block.questions:
             yield "question"
-    yield from _around(block, right.start, right.end, "r")
-    yield from _around(left.parsed, left.start, left.end, "l")
+    yield from frame.once(right, "r", _around)
+    yield from frame.once(left, "l", _around)
     if left.mention is not None and left.parsed.deps[left.head] in ("nsubj", "nsubjpass"):
         yield "l-subject"
     if left.start == 0:
