@@ -258,7 +258,9 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.FullError as error:
-        raise StoreFull(f"No space is left for {path}; without it nothing is sent.", remedy="Free some space.") from error
+        raise StoreFull(
+            f"No space is left for {path}; without it nothing is sent.", remedy="Free some space."
+        ) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreLocked(f"Another process kept {path} busy.", remedy="Let it finish, then try again.") from error
     except (apsw.Error, OSError) as error:
