@@ -157,7 +157,7 @@ def test_statements_are_the_built_in_ones_and_names_of_both_count(model: Path) -
     assert found["quillfeather"].type == "Organization"
     assert found["quillfeather"].tier == 1
     assert text[slice(*(found["quillfeather"].span or (0, 0)))] == "quillfeather"
-    assert found["Nadia Okoro"].confidence == pytest.approx(0.982)
+    assert found["Nadia Okoro"].confidence > 0.98  # two that agree are surer than either
     assert not {"She", "she", "Monday"} & found.keys()
 
 
