@@ -34,6 +34,10 @@ UNKNOWN = Match("related_to", "association", 1, ends=False, score=0.0)
 _NOT_SAID = frozenset({"tag", "change", "authorship"})
 
 
+# Texts say the same things in the same words: so many phrases are remembered with what they mean (some 10 MB).
+REMEMBERED = 50_000
+
+
 class Matcher:
     """Matches phrases against a schema.
 
@@ -88,8 +92,13 @@ class Matcher:
 
     def listed(self, phrase: str) -> Match | None:
         """Return what the lists make of a phrase, None where they are not sure; needs no model."""
-        said, ended = without_cessation(phrase)
-        return self._current().find(phrase, said, "", "", ended=ended)
+        listed = self._current()
+        if phrase not in listed.known:
+            if len(listed.known) >= REMEMBERED:
+                listed.known.clear()
+            said, ended = without_cessation(phrase)
+            listed.known[phrase] = listed.find(phrase, said, "", "", ended=ended)
+        return listed.known[phrase]
 
     def _current(self) -> _Listed:
         schema = self._schema()
@@ -138,6 +147,7 @@ class _Listed:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.lexicon = Lexicon(schema)
+        self.known: dict[str, Match | None] = {}
         self._spelled: dict[str, list[Match]] = {}
         self._read: dict[tuple[str, ...], list[Match]] = {}
         self.anchors: list[tuple[Reading, Match]] = []
