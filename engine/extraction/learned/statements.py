@@ -30,7 +30,7 @@ _LONGEST_PHRASE = 7
 # An end has to be told: what is only likely to be over goes on.
 ENDED = 0.6
 # How far a rule is believed about the way in which two things are related, once they are; and how sure the model has to
-# be of another way to state that as well. Both from precision on the training texts.
+# be of another way to state that as well. Set by hand.
 RULE_SAYS, AGAINST_RULE = 0.6, 0.6
 _NO_MORE = "no longer "
 _UNSAID = {
