@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ctxsync.engine.extraction.assertion import assertion
 from ctxsync.engine.extraction.base import Relation
 from ctxsync.engine.extraction.grammar import governor
 
@@ -94,7 +95,7 @@ def stated(
                 sure = round(min(0.99, calibration.statement(max(chance, RULE_SAYS * anything))), 3)
                 made += [(head, tail, replace(relation, confidence=sure)) for head, tail, relation in ruled[key]]
         best = max(chances, key=lambda name: chances[name])
-        unreal = not _DENIED.isdisjoint(features) or _is_task(left) or _is_task(right)
+        unreal = not _DENIED.isdisjoint(features) or _unsaid(left, right)
         key = _key_of(best, left, right)
         if unreal or key in seen or chances[best] < (AGAINST_RULE if by_rule and anything >= stands else least):
             continue
@@ -113,8 +114,17 @@ def stated(
 _DENIED = frozenset({"asserted=no", "question"})
 
 
-def _is_task(sight: Sight) -> bool:
-    return sight.parsed is not None and sight.parsed.reading.block.open_task
+def _unsaid(left: Sight, right: Sight) -> bool:
+    """Say whether a mention stands in an open task, or, of a pair with one that is not written out, in no assertion."""
+    implicit = left.parsed is None or right.parsed is None
+    for sight in (left, right):
+        if sight.parsed is not None:
+            verb = governor(sight.parsed.reading.doc[sight.head])
+            if sight.parsed.reading.block.open_task or (
+                implicit and verb.tag_.startswith("VB") and assertion(verb)[0] == 0.0
+            ):
+                return True
+    return False
 
 
 _DEEDS = frozenset({"caused", "preceded", "participated_in", "references", "mentions"})

@@ -108,6 +108,11 @@ def test_the_first_person_is_the_owner_with_their_keys_and_otherwise_the_author(
     assert reads.extract("I work at Copperline.", own=False).relations == []
 
 
+@pytest.mark.parametrize("text", ["If Alice joins Copperline, Tom will be delighted.", "- [ ] Alice joins Copperline"])
+def test_what_is_supposed_is_no_fact_about_what_the_note_is_about_either(reads: Reads, text: str) -> None:
+    assert reads.facts(text, title="Ines Quill") == []
+
+
 def test_a_commit_without_a_subject_speaks_of_its_repository(rules: Reads) -> None:
     commit = {"kind": "commit", "item": "commit:a", "title": "x", "attributes": {"repository": "tides"}}
     assert rules.facts("Migrate the ledger from MySQL to Postgres", **commit) == [
