@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,6 @@ class Text:
     truth: dict[tuple[int, int], dict[str, dict[str, Any]]]
     wanted: int
     row: Any = None
-    cases: list[ThingCase] = field(default_factory=list)
 
 
 class Reader:

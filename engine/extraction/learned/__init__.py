@@ -69,10 +69,6 @@ class Learned:
             Calibration.from_arrays(arrays),
         )
 
-    def entities(self, scene: Scene, things: Mapping[int, Sequence[Sight]]) -> tuple[dict[int, str], dict[int, float]]:
-        """Return the type of each thing and how likely it is worth keeping, by its identity."""
-        return judged_entities(self._parts[0], scene, things)
-
     def judge(self, scene: Scene) -> None:
         """Settle which things of a scene are entities, of which types, and what is stated of them.
 
