@@ -7,30 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Ran
 from tests.engine.extraction.gliner import tiny
 
 COMMAND = Path(sys.executable).with_name("ctxsync")
 TEXT = "Nadia Okoro works at Fennel Labs and praised quillfeather."
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """stdout as the one JSON document that it must be."""
-        return json.loads(self.out)
 
 
 class Command:
