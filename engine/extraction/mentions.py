@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import gazetteer as g
+from ctxsync.engine.extraction import names
 from ctxsync.engine.extraction.spelled import numbers, paths
 from ctxsync.engine.extraction.votes import LABELS, is_known, is_technical, vote_label, vote_name
-from ctxsync.engine.extraction.words import lemma, word_set
+from ctxsync.engine.extraction.words import lemma
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.plain import Block
 
 STRONG = 0.8
+WITHIN = 0.4
+"""How strong a name is that stands before a common noun: the whole phrase is what the text speaks of."""
 GREETED = 0.8
 """The vote for a person of a name that a greeting stands before; a team may be greeted as well."""
 
@@ -61,19 +64,7 @@ _STOP_TAGS = {
     ".",
     "_SP",
 }
-_CALENDAR = re.compile(
-    r"^(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september|october|november"
-    r"|december|q[1-4])$",
-    re.IGNORECASE,
-)
 _CODE_NAME = re.compile(r"^(?=.*[A-Za-z])(?:.*[A-Z_.:/@+#-].*|[a-z]+\d+\w*)$")
-_HASH = re.compile(r"^(?=.*\d)[0-9a-f]{7,40}$")
-# A phrase of more words than these is a clause that the parser took for a name.
-_MOST_WORDS = 6
-_MEASURE = re.compile(r"^[\d.,:]+\s?(?:[a-z]{1,3}|[KMGT]i?B|[AP]M)?$", re.IGNORECASE)
-# Signs that markup, quotes and dashes leave at a name's ends; `C++` and `F#` keep theirs.
-_MARKUP = "*_`=<>|[]{}~/\\- \u201c\u201d\u2018\u2019\u2026\u2013\u2014"
-_NO_NAMES = word_set("true false none null nil kb mb gb tb kib mib gib ms px am pm eg ie etc") | {"this link"}
 _SELF = {"i": "self", "me": "self", "myself": "self", "we": "we", "us": "we", "ourselves": "we"}
 _PRONOUNS = {"he": "he", "him": "he", "she": "she", "her": "she", "they": "they", "them": "they", "it": "it"}
 
@@ -96,6 +87,7 @@ class Mention:
         definite: `the` or the like stands before it.
         indefinite: `a` or the like does: some such thing, not one that is known.
         roles: Role words before the name (`sister`, `CTO`).
+        front: First token of these, -1 for none.
     """
 
     start: int
@@ -111,6 +103,7 @@ class Mention:
     definite: bool = False
     indefinite: bool = False
     roles: tuple[str, ...] = ()
+    front: int = -1
 
     @property
     def type(self) -> str:
@@ -160,7 +153,7 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
             # `true`, `for`, `20`: a word of some language rather than a name.
             mention.kind, mention.strength = "noun", 0.5 if anchor.name.isalpha() else 0.0
         _take(taken, span.start, span.end)
-        if anchor.kind == "code" and (_HASH.match(anchor.name) or not any(c.isalpha() for c in anchor.name)):
+        if anchor.kind == "code" and (names.HASH.match(anchor.name) or not any(c.isalpha() for c in anchor.name)):
             continue
         vote_name(mention, anchor.name.split(), code=anchor.kind == "code")
         found.append(mention)
@@ -191,13 +184,33 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
         elif (
             token.tag_ in _NOUN
             or (is_technical(token.text) and token.tag_ not in _STOP_TAGS)
-            or (index in labels and token.tag_ not in _STOP_TAGS and labels[index].label_ in LABELS)
+            or (index in labels and token.tag_ not in (*_STOP_TAGS, "POS") and labels[index].label_ in LABELS)
         ):
             mention = _phrase(doc, index, taken, labels)
-            _take(taken, mention.start, mention.end)
+            _take(taken, mention.start if mention.front < 0 else mention.front, mention.end)
             if mention.name:
                 found.append(mention)
+                inner = _named_within(doc, mention, labels)
+                if inner is not None:
+                    found.append(inner)
     return Found(found, len(doc))
+
+
+def _named_within(doc: Any, mention: Mention, labels: dict[int, Any]) -> Mention | None:
+    """Return the name that a common noun's phrase begins with: `U.S.` of `U.S. officials`."""
+    ent = labels.get(mention.start)
+    if mention.kind == "name" or ent is None or ent.label_ not in LABELS or ent.end >= mention.end:
+        return None
+    words = [token.text for token in doc[mention.start : ent.end]]
+    if not all(word[:1].isupper() or word in ("-", "&", "'") for word in words) or is_technical(words[-1]):
+        return None
+    name = names.joined(doc, mention.start, ent.end)
+    inner = Mention(mention.start, ent.end, ent.end - 1, name, "name", strength=WITHIN)
+    if not names.can_be_named(inner):
+        return None
+    vote_name(inner, words)
+    vote_label(inner, doc, ent)
+    return inner
 
 
 def _take(taken: list[bool], start: int, end: int) -> None:
@@ -216,6 +229,8 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
     start = last
     while start > 0 and not taken[start - 1] and _inside(doc, start - 1, start, last):
         start -= 1
+    longer = names.with_of(doc, start, last, taken, labels)
+    start = start if longer is None else longer
     before = doc[start - 1] if start else None
     mention = Mention(start, last + 1, last, "", "noun")
     if before is not None:
@@ -228,14 +243,16 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
             mention.definite = before.lower_ in ("the", "this", "that", "these", "those")
     words = [doc[i].text for i in range(start, last + 1)]
     greeted = False
-    if _is_name(doc, last, labels):
+    if names.is_name(doc, last, labels):
         first = last
-        while first > start and _name_part(doc, first - 1):
+        while first > start and (longer is not None or names.is_part(doc, first - 1)):
             first -= 1
         while first < last and doc[first].is_sent_start and doc[first].lower_ in g.IMPERATIVES:
             first += 1
         greeted = first < last and doc[first].is_sent_start and doc[first].lower_ in g.GREETINGS
-        first = _behind_role(doc, start, first + greeted, last, mention)
+        first += greeted
+        named = names.behind_role(doc, first, mention, labels)
+        first = first if named is None else named
         while first < last and doc[first].lower_ in g.TITLES:
             mention.votes["Person"], first = 1.0, first + 1
         mention.start, mention.kind, mention.strength = first, "name", 1.0
@@ -245,7 +262,7 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
         words = [doc[i].text for i in range(first, last + 1)]
         if len(words) == 1 and words[0].lower() in g.ROLES and not mention.roles:
             mention.kind, mention.strength = "role", 0.0
-        elif _common_head(doc, last, words):
+        elif names.common_head(doc, last, words):
             mention.kind, mention.strength = "noun", STRONG
         elif len(words) == 1 and words[0].lower() in g.IMPERATIVES and words[0].lower() not in g.TECHNICAL:
             mention.kind, mention.strength = "noun", 0.0
@@ -276,8 +293,8 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
             mention.strength = 0.6
     while mention.start < last and doc[mention.start].text in ("-", "&", "'"):
         mention.start += 1
-    mention.name = _joined(doc, mention.start, last + 1)
-    if not _can_be_named(mention):
+    mention.name = names.joined(doc, mention.start, last + 1)
+    if not names.can_be_named(mention):
         mention.name = ""
     if mention.name:
         vote_name(mention, words)
@@ -285,33 +302,6 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
         if greeted:
             mention.votes["Person"] = max(mention.votes.get("Person", 0.0), GREETED)
     return mention
-
-
-def _can_be_named(mention: Mention) -> bool:
-    """Say whether a phrase's words can name anything: no number, no time, no commit's id, no clause."""
-    name = mention.name
-    if mention.kind == "name" and len(name) < 2:
-        return False
-    if name.lower() in _NO_NAMES:
-        return False
-    if _CALENDAR.match(name) or _HASH.match(name) or len(name.split()) > _MOST_WORDS:
-        return False
-    return re.search(r"[^\W\d_]{2}|[^\W\d_]\W*[+#\d]", name) is not None and not _MEASURE.match(name)
-
-
-def _behind_role(doc: Any, start: int, first: int, last: int, mention: Mention) -> int:
-    """Take `Acme CEO` off the front of `Acme CEO Priya Raman`; return where the name itself begins."""
-    for index in range(last - 1, start - 1, -1):
-        alone = index + 1 == last and doc[last].lower_ not in g.GIVEN_NAMES
-        if alone and doc[index].text.istitle():
-            # "Acme Developer Documentation" is no developer's name.
-            continue
-        if doc[index].lower_ in g.ROLES and doc[index + 1].lower_ != "of" and (index >= first or index == first - 1):
-            mention.roles = (doc[index].lower_,)
-            if index > start and doc[index - 1].tag_.startswith("NNP"):
-                mention.owner = index - 1
-            return index + 1
-    return first
 
 
 def _inside(doc: Any, index: int, start: int, last: int) -> bool:
@@ -331,44 +321,6 @@ def _inside(doc: Any, index: int, start: int, last: int) -> bool:
     return token.dep_ in _INNER and not (token.tag_ in _NOUN and token.dep_ == "ccomp")
 
 
-def _is_name(doc: Any, index: int, labels: dict[int, Any]) -> bool:
-    """Say whether a phrase's last token is a name rather than a common noun."""
-    token = doc[index]
-    text, lower = token.text, token.lower_
-    before = doc[index - 1] if index else None
-    if (
-        lower in g.HEADS
-        and lower not in g.TECHNICAL
-        and (before is None or not before.text[:1].isupper() or before.tag_ in ("DT", "PRP$"))
-    ):
-        return False
-    if is_technical(text) and lower not in g.ROLES:
-        return True
-    if not text[:1].isupper():
-        return False
-    if not token.is_sent_start or (index > 0 and doc[index - 1].tag_.startswith("NNP")):
-        return token.tag_.startswith("NNP") or index in labels or text[1:2].islower()
-    if token.tag_.startswith("NNP") or lower in g.GIVEN_NAMES or lower in g.PLACES:
-        return lower not in g.HEADS or index in labels
-    return False
-
-
-def _name_part(doc: Any, index: int) -> bool:
-    text = doc[index].text
-    return (
-        text[:1].isupper()
-        or text.lower() in g.TITLES
-        or text[:1].isdigit()
-        or text in ("-", "&", "'")
-        or (text.lower() in ("of", "de", "van", "von", "di") and index > 0 and doc[index - 1].text[:1].isupper())
-    )
-
-
-def _common_head(doc: Any, last: int, words: Sequence[str]) -> bool:
-    """Say whether a name's last word is a common noun in capitals because it starts a sentence (`Project`)."""
-    return len(words) == 1 and doc[last].lower_ in g.HEADS and doc[last].lower_ not in g.TECHNICAL
-
-
 def _weigh_noun(mention: Mention, words: Sequence[str]) -> None:
     head = words[-1].lower()
     base = head if head in g.HEADS else lemma(head)
@@ -382,8 +334,3 @@ def _weigh_noun(mention: Mention, words: Sequence[str]) -> None:
         mention.strength = STRONG if len(words) > 1 else 0.6
     else:
         mention.strength = 0.5 if len(words) > 1 else 0.4
-
-
-def _joined(doc: Any, start: int, end: int) -> str:
-    text = " ".join(doc[start:end].text.split()).strip(" .,:;\"'()")
-    return text.partition("(")[0].rstrip(_MARKUP).lstrip(_MARKUP + "$")
