@@ -26,7 +26,7 @@ def named(reads: Reads) -> Named:
     builtin.ready()
 
     def read(text: str) -> dict[str, tuple[str, ...]]:
-        found = {}
+        found: dict[str, tuple[str, ...]] = {}
         for block, doc in builtin.parsed(reads.episode(text)):
             found |= {m.name: m.roles for m in mentions(doc, block, ()).all if m.kind == "name"}
         return found
