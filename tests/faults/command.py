@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import ctxsync.models
+from ctxsync.engine.embedding import MODEL
 from tests.whole.support import PlainModels
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class LetterEmbedder:
     """Unit vectors that count letters."""
 
-    model = "letters"
+    model = MODEL
     dimensions = 384
 
     def embed(self, texts: Sequence[str]) -> Any:

@@ -278,7 +278,8 @@ def test_what_was_erased_from_the_log_leaves_the_graph_by_a_rebuild(log: Any, gr
 
 
 class Cache:
-    def __init__(self) -> None:
+    def __init__(self, model: str = "first") -> None:
+        self.model = model
         self.kept: dict[str, Any] = {}
 
     def get(self, texts: Any) -> list[Any]:
@@ -310,6 +311,38 @@ def test_vectors_are_computed_once_and_a_rebuild_takes_them_from_the_cache(log: 
     with rebuild(log, graph_path, cache=cache) as graph:
         assert vectors.prepare(graph.db, create=False)
         assert graph.db.execute("SELECT rowid FROM passage_vector").fetchall() == [(2,)]
+
+
+def test_vectors_of_another_model_are_made_anew_and_an_interrupted_change_is_gone_on_with(
+    log: Any, graph_path: Path
+) -> None:
+    import numpy as np
+
+    log.note("note:1", "first", PEOPLE)
+    log.note("note:2", "second", PEOPLE)
+
+    def vector(value: float) -> Any:
+        return lambda _: np.full(384, value, dtype=np.float32)
+
+    def fails(_: str) -> Any:
+        raise KeyboardInterrupt
+
+    def held(graph: Graph) -> set[bytes]:
+        return {row[0] for row in graph.db.execute("SELECT embedding FROM passage_vector")}
+
+    old, new = (vector(value)("").tobytes() for value in (1, 2))
+    with project(log, graph_path) as graph:
+        before = hashes(graph)
+        assert embed_pending(graph, Cache(), vector(1)) == 2
+        graph.db.execute("INSERT INTO meta VALUES ('embedded', 2)")
+        assert held(graph) == {old}
+        with pytest.raises(KeyboardInterrupt):
+            embed_pending(graph, Cache("second"), fails)
+        assert graph.db.execute("SELECT value FROM meta WHERE key = 'embedded'").get is None
+        assert held(graph) == set()
+        assert embed_pending(graph, Cache("second"), vector(2)) == 2
+        assert held(graph) == {new}
+        assert hashes(graph) == before
 
 
 def test_the_real_log_projects_and_rebuilds(tmp_path: Path) -> None:
