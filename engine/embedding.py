@@ -140,7 +140,7 @@ def _opened(onnxruntime: ModuleType, model: bytes | str) -> Any:
     options.enable_cpu_mem_arena = False
     options.log_severity_level = 3
     if isinstance(model, bytes):
-        # The next level joins sums and layer norms into one operator, which takes seven times as long as the two.
+        # The next level joins sums and layer norms into one operator, which takes six times as long as the two.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
