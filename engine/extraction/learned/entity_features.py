@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ctxsync.engine.extraction import gazetteer as g
 from ctxsync.engine.extraction.learned.known import kinds_of
 from ctxsync.engine.extraction.learned.word_classes import classes_of
+from ctxsync.engine.extraction.mentions import WITHIN
 from ctxsync.engine.extraction.words import lemma
 
 if TYPE_CHECKING:
@@ -143,6 +144,18 @@ def _context(sight: Sight, *, first: bool) -> Iterator[str]:
     yield f"before2={before2} {before}"
     if end + 1 < len(lower):
         yield f"after2={after} {lower[end + 1]}"
+    if after == ",":
+        for kind in kinds_of(" ".join(block.words[end + 1 : end + 3])) or kinds_of(
+            " ".join(block.words[end + 1 : end + 2])
+        ):
+            yield f"comma-known={kind}"
+    if before == "," and start > 1:
+        for kind in kinds_of(" ".join(block.words[max(0, start - 3) : start - 1])) or kinds_of(block.words[start - 2]):
+            yield f"comma-before={kind}"
+    if mention.strength == WITHIN and mention.kind == "name":
+        yield "within"
+        yield f"within={classes_of(after)[1]}"
+        yield f"within:ner={label}"
     yield f"ner={label}:before={before}"
     yield f"ner={label}:48={classes_of(lower[end - 1])[0]}"
     yield f"before-256={classes_of(before)[1]}"

@@ -198,9 +198,24 @@ def _same_sentence(left: Sight, right: Sight, types: str, frame: Frame) -> Itera
         for index in range(start, end):
             if block.tags[index].startswith("VB"):
                 yield f"between={lemmas[index]}"
+    yield from _known_kinds(left, right, " ".join(lemmas[start:end]) if distance <= 3 else "far")
+    row = block.rows.get(left.start)
+    if row is not None and row is block.rows.get(right.start):
+        yield f"row={row.names}:{types}"
+        yield f"row={row.names}:{row.joined}"
+        yield f"row={row.names}:{row.joined}:{types}"
     yield from frame.once(left, "l", _around)
     yield from frame.once(right, "r", _around)
     yield from _path(block, left, right, types, frame)
+
+
+def _known_kinds(left: Sight, right: Sight, between: str) -> Iterator[str]:
+    """Yield what the lists know of both names together: a city before a state is in it, a country before one is not."""
+    one, two = kinds_of(left.thing.name), kinds_of(right.thing.name)
+    if one or two:
+        known = f"{'+'.join(one) or '-'}:{'+'.join(two) or '-'}"
+        yield f"both-known={known}"
+        yield f"both-known={known}:{between}"
 
 
 def _path(block: Parsed, left: Sight, right: Sight, types: str, frame: Frame) -> Iterator[str]:

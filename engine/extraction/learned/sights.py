@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ctxsync.engine.extraction.learned.rows import Row, rows
+from ctxsync.engine.extraction.mentions import WITHIN
 from ctxsync.engine.extraction.words import lemma
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Parsed:
-    """A block's parse as lists over its tokens; `sentence` counts through the whole episode."""
+    """A block's parse as lists over its tokens; `sentence` counts through the whole episode, `rows` goes by first token."""
 
     reading: Reading
     words: list[str]
@@ -35,6 +37,7 @@ class Parsed:
     offset: int
     questions: frozenset[int] = frozenset()
     candidates: list[Candidate] = field(default_factory=list)
+    rows: dict[int, Row] = field(default_factory=dict)
 
     def path_up(self, token: int) -> list[int]:
         """Return the tokens from `token` up to the root of its sentence."""
@@ -97,6 +100,7 @@ def parsed(reading: Reading, *, sentences: int, offset: int) -> Parsed:
         sentence=sentence,
         offset=offset,
         questions=frozenset(questions),
+        rows=rows([m for m in reading.found.all if m.kind in ("name", "noun") and m.strength > WITHIN], lower),
     )
 
 
