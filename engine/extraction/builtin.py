@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ctxsync.engine.extraction.base import Episode, Extraction, Identity
+    from ctxsync.engine.extraction.parsing import Pipeline
     from ctxsync.engine.extraction.plain import Block
     from ctxsync.engine.schema import Schema
 
@@ -121,6 +122,7 @@ class Builtin:
         self._verbs = lexicon.verbs()
         self._load = load or load_english
         self._nlp: Any = None
+        self._pipeline: Pipeline
         self._learned = learned or Learned()
 
     def extract(
@@ -151,7 +153,12 @@ class Builtin:
     def ready(self) -> None:
         """Load the model, if that was not done."""
         if self._nlp is None:
-            self._nlp = self._load()
+            # It imports spaCy, which takes longer than all else here.
+            from ctxsync.engine.extraction.parsing import Pipeline
+
+            nlp = self._load()
+            self._pipeline = Pipeline(nlp)
+            self._nlp = nlp
 
     def parsed(self, episode: Episode) -> Iterator[tuple[Block, Any]]:
         """Yield an episode's blocks, each with its parse; for training, which needs no batches."""
@@ -192,7 +199,9 @@ class Builtin:
         their stead; the document that comes back has the words of the text.
         """
         pairs = [self._disguised(block) for block in blocks]
-        for (doc, _), seen in zip(pairs, self._nlp.pipe((shown for _, shown in pairs), batch_size=64), strict=True):
+        shown = [seen for _, seen in pairs]
+        self._pipeline.analyse(shown)
+        for (doc, _), seen in zip(pairs, shown, strict=True):
             yield seen if doc is None else _restored(doc, seen)
 
     def _disguised(self, block: Block) -> tuple[Any, Any]:
