@@ -6,7 +6,7 @@ spaCy is imported, and the model loaded, at the first text (about 1.5 s).
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ctxsync.engine.extraction import plain
@@ -22,6 +22,7 @@ from ctxsync.errors import ExtractionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from ctxsync.engine.extraction.base import Episode, Extraction, Identity
     from ctxsync.engine.extraction.parsing import Pipeline
@@ -36,6 +37,9 @@ STAND_IN = "Oracle"
 # Blocks parsed together: enough to fill the model's batches, few enough to bound memory. An episode's blocks are read
 # together, for its things are judged by all that it says of them; one of very many blocks is judged in parts.
 WINDOW, LONGEST = 256, 512
+# Words that are kept once they were read, with their shapes, under 30 MB in all; later ones go with their window. What is
+# read is made of the same few thousand words for the most part, and making one anew takes longer than tagging it.
+MOST_WORDS = 40_000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ROLE_LINE = re.compile(r"^(?:[\w-]+\s+){0,3}?(?P<role>[\w-]+)\s+(?:at|of|for)\s+\S", re.IGNORECASE)
@@ -177,7 +181,7 @@ class Builtin:
         if not window:
             return
         order = sorted(range(len(window)), key=lambda k: (len(window[k][1].text), k))
-        with self._nlp.memory_zone():
+        with self._zone():
             docs: dict[int, Any] = dict(zip(order, self.parse([window[k][1] for k in order]), strict=True))
             for k, (index, block) in enumerate(window):
                 if index in errors:
@@ -191,6 +195,11 @@ class Builtin:
                     self._learned.judge(scenes[index])
                 except Exception as error:  # noqa: BLE001  # as above
                     errors[index] = ExtractionError(f"{type(error).__name__}: {error}")
+
+    def _zone(self) -> AbstractContextManager[Any]:
+        """Return where the words of a window are kept: for good, so that the next text finds them, while they are few."""
+        few = len(self._nlp.vocab) < MOST_WORDS
+        return nullcontext() if few else self._nlp.memory_zone()
 
     def parse(self, blocks: Sequence[Block]) -> Iterator[Any]:
         """Yield each block as a parsed document.
