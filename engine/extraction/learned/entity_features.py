@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxsync.engine.extraction import gazetteer as g
@@ -21,6 +22,7 @@ _MOST_SIGHTS = 4
 _SHAPES = ((re.compile(r"[A-Z]"), "X"), (re.compile(r"[a-z]"), "x"), (re.compile(r"\d"), "9"))
 
 
+@lru_cache(maxsize=8192)
 def shape(word: str) -> str:
     """Return a word's shape with runs shortened: `Xx` for a capitalised word, `x9` for `k3s`'s `x9x`."""
     for pattern, letter in _SHAPES:

@@ -122,6 +122,8 @@ def frame(scene: Scene, types: Mapping[int, str], things: Mapping[int, Sequence[
 
 def _closest(one: Sequence[Sight], two: Sequence[Sight]) -> tuple[Sight, Sight]:
     """Return the nearest two mentions in the order of the text; of equals the first."""
+    if len(one) == len(two) == 1:
+        return (one[0], two[0]) if one[0].at <= two[0].at else (two[0], one[0])
     best = min(
         ((a, b) for a in one[:12] for b in two[:12]),
         key=lambda pair: (

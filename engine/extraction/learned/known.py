@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 FILE = "known_names.txt"
@@ -27,6 +27,7 @@ def _folded(name: str) -> str:
     return "".join(char for char in plain if not unicodedata.combining(char)).lower().strip(" .").replace(" .", ".")
 
 
+@lru_cache(maxsize=8192)
 def kinds_of(name: str) -> tuple[str, ...]:
     """Return the kinds of known names that a name is one of: `city`, `country`, `state`, `first`, `last`."""
     return _names().get(_folded(name), ())

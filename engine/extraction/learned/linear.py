@@ -34,12 +34,18 @@ class Linear:
 
     def probabilities(self, rows: Sequence[Iterable[str]]) -> NDArray[np.float32]:
         """Return float32 of shape (len(rows), len(classes)): the softmax of the summed weights of each row's features."""
-        scores = np.empty((len(rows), len(self.classes)), dtype=np.float32)
-        get, weights = self._index.get, self._weights
-        for k, features in enumerate(rows):
-            known = [at for at in map(get, features) if at is not None]
-            scores[k] = weights[known].sum(axis=0) + weights[-1]
-        scores -= scores.max(axis=1, keepdims=True) if len(rows) else 0
+        if not rows:
+            return np.empty((0, len(self.classes)), dtype=np.float32)
+        # All rows' weights are gathered and summed at once; each row begins with the bias, so that none is empty.
+        bias, get = len(self._index), self._index.get
+        known: list[int] = []
+        starts: list[int] = []
+        for features in rows:
+            starts.append(len(known))
+            known.append(bias)
+            known += [at for at in map(get, features) if at is not None]
+        scores = np.add.reduceat(self._weights.take(known, axis=0), starts, axis=0)
+        scores -= scores.max(axis=1, keepdims=True)
         np.exp(scores, out=scores)
         result: NDArray[np.float32] = scores / scores.sum(axis=1, keepdims=True)
         return result

@@ -8,6 +8,7 @@ lexicon make of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # More words than these between two mentions say little about them in particular.
 _MOST_BETWEEN = 10
 _LONGEST_PHRASE = 60
+# What marks the sense of a verb: each is said of the words on the path between two mentions.
+_HELPERS = ("auxpass", "prt", "neg", "agent", "attr", "acomp")
 _NEAR = ((0, "0"), (1, "1"), (2, "2"), (4, "3-4"), (7, "5-7"), (12, "8-12"), (25, "13-25"))
 
 
@@ -66,7 +69,7 @@ class Frame:
 
     def anchored(self, words: Sequence[str], name: str, types: str) -> Iterator[str]:
         """Yield what the lists make of words that may say how two things are related."""
-        phrase = " ".join(word for word in words if word[0].isalpha())
+        phrase = " ".join([word for word in words if word[0].isalpha()])
         key = f"={phrase}"
         if key not in self.meant:
             match = self.matcher.listed(phrase) if 0 < len(phrase) < _LONGEST_PHRASE else None
@@ -79,33 +82,64 @@ class Frame:
 
 
 def pair_features(left: Sight, right: Sight, frame: Frame) -> list[str]:
-    """Return the features of two things, `left` being the one that the text has first."""
-    return list(dict.fromkeys(_features(left, right, frame)))
+    """Return the features of two things, `left` being the one that the text has first; each of them once.
 
-
-def _features(left: Sight, right: Sight, frame: Frame) -> Iterator[str]:
+    A text has many more pairs than things, types and words: what is said of these is made once and used again.
+    """
     a, b = frame.types[id(left.thing)], frame.types[id(right.thing)]
     types = f"{a}-{b}"
-    yield "bias"
-    yield f"types={types}"
-    yield f"in={frame.kind}:{types}"
-    yield f"left={a}"
-    yield f"right={b}"
-    for label in frame.rules.get((id(left.thing), id(right.thing)), ()):
-        yield f"rule={label}"
-    yield from frame.once(left, "l", _who)
-    yield from frame.once(right, "r", _who)
+    found = [*_of_types(a, b, frame.kind)]
+    found += [f"rule={label}" for label in frame.rules.get((id(left.thing), id(right.thing)), ())]
+    found += frame.once(left, "l", _who)
+    found += frame.once(right, "r", _who)
     if left.parsed is None or right.parsed is None:
-        yield "implicit"
-        yield from _implicit(left, right, types, frame)
-        return
+        found.append("implicit")
+        found += _implicit(left, right, types, frame)
+        return list(dict.fromkeys(found))
     apart = right.sentence - left.sentence
-    yield f"apart={min(apart, 4)}"
-    yield f"apart={min(apart, 4)}:{types}"
-    if left.parsed is right.parsed and apart == 0:
-        yield from _same_sentence(left, right, types, frame)
+    found += (f"apart={min(apart, 4)}", f"apart={min(apart, 4)}:{types}")
+    if left.parsed is not right.parsed or apart != 0:
+        found += _across(left, right, types, apart, frame)
+    elif right.start < left.end:
+        found.append("overlap")
+        return list(dict.fromkeys(found))
     else:
-        yield from _across(left, right, types, apart, frame)
+        found += _same_sentence(left, right, types, frame)
+        found += _path(left.parsed, left, right, types, frame)
+    found += frame.once(left, "l", _around)
+    found += frame.once(right, "r", _around)
+    return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=4096)
+def _of_types(left: str, right: str, kind: str) -> tuple[str, ...]:
+    """Return the features that all pairs of these types have."""
+    types = f"{left}-{right}"
+    return "bias", f"types={types}", f"in={kind}:{types}", f"left={left}", f"right={right}"
+
+
+@lru_cache(maxsize=8192)
+def _of_word_between(word: str, types: str) -> tuple[str, ...]:
+    """Return what a word that stands between two mentions says of them."""
+    coarse, middle, fine = classes_of(word)
+    said = f"between={word}", f"between={word}:{types}"
+    if fine == "-":
+        return said
+    return (
+        *said,
+        f"between-48={coarse}:{types}",
+        f"between-256={middle}",
+        f"between-256={middle}:{types}",
+        f"between-1200={fine}",
+    )
+
+
+@lru_cache(maxsize=8192)
+def _of_word_on_path(word: str, types: str) -> tuple[str, ...]:
+    """Return what a word on the path between two mentions says of them."""
+    _, middle, fine = classes_of(word)
+    said = f"on={word}", f"on={word}:{types}"
+    return said if fine == "-" else (*said, f"on-256={middle}:{types}", f"on-1200={fine}:{types}")
 
 
 def _who(sight: Sight, side: str, frame: Frame) -> Iterator[str]:
@@ -157,30 +191,16 @@ def _same_sentence(left: Sight, right: Sight, types: str, frame: Frame) -> Itera
     assert block is not None
     lower, lemmas = block.lower, block.lemmas
     start, end = left.end, right.start
-    if right.start < left.end:
-        yield "overlap"
-        return
     distance = end - start
     near = next((name for most, name in _NEAR if distance <= most), "far")
     yield f"near={near}"
     yield f"near={near}:{types}"
-    others = {
-        id(block.reading.things[m.head])
-        for m in block.reading.found.all
-        if m.head in block.reading.things and start <= m.start < end
-    } - {id(left.thing), id(right.thing)}
+    others = {thing for at, thing in block.named if start <= at < end} - {id(left.thing), id(right.thing)}
     yield f"others={min(len(others), 4)}"
     if distance <= _MOST_BETWEEN:
         between = lemmas[start:end]
         for word in between:
-            yield f"between={word}"
-            yield f"between={word}:{types}"
-            coarse, middle, fine = classes_of(word)
-            if fine != "-":
-                yield f"between-48={coarse}:{types}"
-                yield f"between-256={middle}"
-                yield f"between-256={middle}:{types}"
-                yield f"between-1200={fine}"
+            yield from _of_word_between(word, types)
         for one, two in pairwise(between):
             yield f"between={one} {two}"
         if distance <= 5:
@@ -204,9 +224,6 @@ def _same_sentence(left: Sight, right: Sight, types: str, frame: Frame) -> Itera
         yield f"row={row.names}:{types}"
         yield f"row={row.names}:{row.joined}"
         yield f"row={row.names}:{row.joined}:{types}"
-    yield from frame.once(left, "l", _around)
-    yield from frame.once(right, "r", _around)
-    yield from _path(block, left, right, types, frame)
 
 
 def _known_kinds(left: Sight, right: Sight, between: str) -> Iterator[str]:
@@ -239,32 +256,21 @@ def _path(block: Parsed, left: Sight, right: Sight, types: str, frame: Frame) ->
         yield f"path-all={text}|{' '.join(words)}"
         yield f"path-256={text}|{' '.join(classes_of(word)[1] for word in words)}"
     for token in (*rise[1:], *fall[1:]):
-        yield f"on={block.lemmas[token]}"
-        yield f"on={block.lemmas[token]}:{types}"
-        _, middle, fine = classes_of(block.lemmas[token])
-        if fine != "-":
-            yield f"on-256={middle}:{types}"
-            yield f"on-1200={fine}:{types}"
+        yield from _of_word_on_path(block.lemmas[token], types)
     if rise[1:] and not fall:
         yield "under-right"
     if fall and len(rise) == 1:
         yield "under-left"
-    helpers = [
-        k
-        for k, head in enumerate(block.heads)
-        if block.deps[k] in ("auxpass", "prt", "neg", "agent", "attr", "acomp") and head in rise + fall
-    ]
+    helpers = [k for token in (*rise, *fall) for k in block.children[token] if block.deps[k] in _HELPERS]
     inside = {*range(left.start, left.end), *range(right.start, right.end)}
     spoken = sorted({*rise, *fall, *helpers} - inside)
     yield from frame.anchored([block.lower[k] for k in spoken], "path-said", types)
     yield from frame.anchored(_leading(block, right), "lead-said", types)
-    verb = node
-    while not block.tags[verb].startswith("VB") and block.heads[verb] != verb:
-        verb = block.heads[verb]
+    verb = block.verb_above(node)
     lemma, tag = block.lemmas[verb], block.tags[verb]
     yield f"verb={lemma}"
     yield f"verb-tag={tag}"
-    children = [k for k, head in enumerate(block.heads) if head == verb and k != verb]
+    children = block.children[verb]
     passive = any(block.deps[k] in ("auxpass", "nsubjpass") for k in children)
     roles = f"{block.deps[rise[-2]] if len(rise) > 1 else 'self'}-{block.deps[fall[-1]] if fall else 'self'}"
     yield f"verb={lemma}:{roles}:{passive}"
@@ -283,9 +289,7 @@ def _path(block: Parsed, left: Sight, right: Sight, types: str, frame: Frame) ->
 
 def _leading(block: Parsed, sight: Sight) -> list[str]:
     """Return the words from the verb that a mention hangs on up to it."""
-    verb = sight.head
-    while not block.tags[verb].startswith("VB") and block.heads[verb] != verb:
-        verb = block.heads[verb]
+    verb = block.verb_above(sight.head)
     if not block.tags[verb].startswith("VB") or not verb < sight.start <= verb + 6:
         return []
     first = verb
@@ -304,7 +308,7 @@ def _asserted(block: Parsed, verb: int, frame: Frame) -> str:
 
 
 def _meaning(between: list[str], types: str, frame: Frame) -> Iterator[str]:
-    phrase = " ".join(word for word in between if word.replace("-", "").isalpha())
+    phrase = " ".join([word for word in between if word.replace("-", "").isalpha()])
     if not phrase:
         return
     if phrase not in frame.meant:
@@ -325,13 +329,11 @@ def _across(left: Sight, right: Sight, types: str, apart: int, frame: Frame) -> 
     if left.parsed is not right.parsed and left.parsed.reading.block.kind != right.parsed.reading.block.kind:
         yield f"blocks={left.parsed.reading.block.kind}-{right.parsed.reading.block.kind}"
     block = right.parsed
-    first = next((k for k, s in enumerate(block.sentence) if s == right.sentence), 0)
+    first = block.sentence.index(right.sentence)
     yield f"opens={block.lower[first]}"
     yield f"opens={block.lower[first]}:{types}"
     yield f"r-path={' '.join(block.deps[t] for t in block.path_up(right.head)[:4])}"
-    verb = right.head
-    while not block.tags[verb].startswith("VB") and block.heads[verb] != verb:
-        verb = block.heads[verb]
+    verb = block.verb_above(right.head)
     if apart <= 2:
         yield f"verb={block.lemmas[verb]}:{types}"
         yield f"verb-256={classes_of(block.lemmas[verb])[1]}:{types}"
@@ -340,8 +342,6 @@ def _across(left: Sight, right: Sight, types: str, apart: int, frame: Frame) -> 
         yield from frame.anchored(_leading(block, right), "lead-said", types)
         if right.sentence in block.questions:
             yield "question"
-    yield from frame.once(right, "r", _around)
-    yield from frame.once(left, "l", _around)
     if left.mention is not None and left.parsed.deps[left.head] in ("nsubj", "nsubjpass"):
         yield "l-subject"
     if left.start == 0:
@@ -373,7 +373,7 @@ def _implicit(left: Sight, right: Sight, types: str, frame: Frame) -> Iterator[s
         if len(path) <= 5:
             yield f"i-path={' '.join(block.deps[t] for t in path)}|{' '.join(block.lemmas[t] for t in path[1:])}"
         verb = path[-1]
-        has_subject = any(block.heads[k] == verb and block.deps[k] in ("nsubj", "nsubjpass") for k in range(len(lower)))
+        has_subject = any(block.deps[k] in ("nsubj", "nsubjpass") for k in (*block.children[verb], verb))
         yield f"subject={has_subject}"
         yield f"root={block.lemmas[verb]}:{has_subject}:{types}"
         yield f"root-256={classes_of(block.lemmas[verb])[1]}:{has_subject}:{types}"

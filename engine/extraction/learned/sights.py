@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Parsed:
-    """A block's parse as lists over its tokens; `sentence` counts through the whole episode, `rows` goes by first token."""
+    """A block's parse as lists over its tokens.
+
+    `sentence` counts through the whole episode, `rows` goes by first token; `named` has the first token of each mention
+    of a thing with the thing's identity.
+    """
 
     reading: Reading
     words: list[str]
@@ -38,18 +42,33 @@ class Parsed:
     questions: frozenset[int] = frozenset()
     candidates: list[Candidate] = field(default_factory=list)
     rows: dict[int, Row] = field(default_factory=dict)
+    children: list[list[int]] = field(default_factory=list)
+    named: list[tuple[int, int]] = field(default_factory=list)
+    # Every pair asks for the paths of both its ends: each is made once.
+    _paths: dict[int, list[int]] = field(default_factory=dict)
 
     def path_up(self, token: int) -> list[int]:
         """Return the tokens from `token` up to the root of its sentence."""
-        path = [token]
-        while self.heads[path[-1]] != path[-1] and len(path) < 40:
-            path.append(self.heads[path[-1]])
+        path = self._paths.get(token)
+        if path is None:
+            path = self._paths[token] = [token]
+            while self.heads[path[-1]] != path[-1] and len(path) < 40:
+                path.append(self.heads[path[-1]])
         return path
+
+    def verb_above(self, token: int) -> int:
+        """Return the verb that a token hangs on, itself if it is one; the root of its sentence where there is none."""
+        while not self.tags[token].startswith("VB") and self.heads[token] != token:
+            token = self.heads[token]
+        return token
 
 
 @dataclass(slots=True)
 class Sight:
-    """One mention of a thing; `parsed` is None where nothing in the text says it: the title, the author."""
+    """One mention of a thing; `parsed` is None where nothing in the text says it: the title, the author.
+
+    `sentence` and `at` are the numbers of its sentence and of its first token in the episode, -1 where it stands in none.
+    """
 
     thing: Thing
     kind: str
@@ -58,16 +77,12 @@ class Sight:
     start: int = -1
     end: int = -1
     head: int = -1
+    sentence: int = field(default=-1, init=False)
+    at: int = field(default=-1, init=False)
 
-    @property
-    def sentence(self) -> int:
-        """The number of its sentence in the episode; -1 where it stands in none."""
-        return -1 if self.parsed is None else self.parsed.sentence[self.head]
-
-    @property
-    def at(self) -> int:
-        """The number of its first token in the episode."""
-        return -1 if self.parsed is None else self.parsed.offset + self.start
+    def __post_init__(self) -> None:
+        if self.parsed is not None:
+            self.sentence, self.at = self.parsed.sentence[self.head], self.parsed.offset + self.start
 
 
 def parsed(reading: Reading, *, sentences: int, offset: int) -> Parsed:
@@ -79,7 +94,13 @@ def parsed(reading: Reading, *, sentences: int, offset: int) -> Parsed:
         offset: How many tokens do.
     """
     doc = reading.doc
-    lower = [token.lower_ for token in doc]
+    tokens = list(doc)
+    lower = [token.lower_ for token in tokens]
+    heads = [token.head.i for token in tokens]
+    children: list[list[int]] = [[] for _ in tokens]
+    for k, head in enumerate(heads):
+        if head != k:
+            children[head].append(k)
     sentence: list[int] = []
     questions = []
     at = sentences
@@ -90,17 +111,19 @@ def parsed(reading: Reading, *, sentences: int, offset: int) -> Parsed:
         at += 1
     return Parsed(
         reading,
-        words=[token.text for token in doc],
+        words=[token.text for token in tokens],
         lower=lower,
         lemmas=[lemma(word) for word in lower],
-        tags=[token.tag_ for token in doc],
-        deps=[token.dep_ for token in doc],
-        heads=[token.head.i for token in doc],
-        labels=[token.ent_type_ for token in doc],
+        tags=[token.tag_ for token in tokens],
+        deps=[token.dep_ for token in tokens],
+        heads=heads,
+        labels=[token.ent_type_ for token in tokens],
         sentence=sentence,
         offset=offset,
         questions=frozenset(questions),
         rows=rows([m for m in reading.found.all if m.kind in ("name", "noun") and m.strength > WITHIN], lower),
+        children=children,
+        named=[(m.start, id(reading.things[m.head])) for m in reading.found.all if m.head in reading.things],
     )
 
 
