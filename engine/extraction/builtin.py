@@ -87,16 +87,11 @@ def _no_plugins() -> Iterator[None]:
 
 
 def _restored(doc: Any, seen: Any) -> Any:
-    """Return the words of `doc` with the analysis of `seen`, word by word."""
-    return type(doc)(
-        doc.vocab,
-        words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
-        tags=[token.tag_ for token in seen],
-        heads=[token.head.i for token in seen],
-        deps=[token.dep_ for token in seen],
-        ents=[f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else "O" for t in seen],
-    )
+    """Return `doc` with the analysis of `seen`, word by word."""
+    from spacy.attrs import DEP, ENT_IOB, ENT_TYPE, HEAD, TAG
+
+    analysis = [TAG, HEAD, DEP, ENT_IOB, ENT_TYPE]
+    return doc.from_array(analysis, seen.to_array(analysis))
 
 
 class Builtin:

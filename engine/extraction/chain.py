@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ctxsync.engine.schema import Schema
 
 # Raise it with every change that alters what comes out for some text.
-CODE_VERSION = 7
+CODE_VERSION = 8
 
 
 @dataclass(frozen=True, slots=True)

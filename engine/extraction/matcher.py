@@ -45,7 +45,7 @@ class Matcher:
         schema: The schema, or what returns the one of now: another digest is taken up at the next call.
         embedder: Makes vectors; the shipped one, loaded at the first phrase that nothing lists, when None.
         cache: Where vectors are kept between runs, the anchors' and those of phrases asked for; when None, the
-            anchors' are computed anew (2 to 3 s for 2,300). One that cannot be used is done without.
+            anchors' are computed anew (about 1 s for 2,400). One that cannot be used is done without.
     """
 
     def __init__(

@@ -152,7 +152,9 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
         if anchor.kind == "code" and not _CODE_NAME.match(anchor.name):
             # `true`, `for`, `20`: a word of some language rather than a name.
             mention.kind, mention.strength = "noun", 0.5 if anchor.name.isalpha() else 0.0
-        _take(taken, span.start, span.end)
+        if anchor.kind == "code":
+            _with_head(doc, mention)
+        _take(taken, span.start, mention.end)
         if anchor.kind == "code" and (names.HASH.match(anchor.name) or not any(c.isalpha() for c in anchor.name)):
             continue
         vote_name(mention, anchor.name.split(), code=anchor.kind == "code")
@@ -194,6 +196,16 @@ def mentions(doc: Any, block: Block, dates: Sequence[Stated]) -> Found:
                 if inner is not None:
                     found.append(inner)
     return Found(found, len(doc))
+
+
+def _with_head(doc: Any, mention: Mention) -> None:
+    """Take the noun behind a name in code into its mention: "the `tariff` job" speaks of one thing, `tariff`."""
+    at = mention.end
+    if at >= len(doc) or doc[at].tag_ != "NN" or g.HEADS.get(doc[at].lower_) != "Artifact":
+        return
+    if at + 1 < len(doc) and doc[at + 1].tag_ in _NOUN:
+        return
+    mention.end, mention.head, mention.kind, mention.strength = at + 1, at, "name", 1.0
 
 
 def _named_within(doc: Any, mention: Mention, labels: dict[int, Any]) -> Mention | None:

@@ -89,7 +89,7 @@ class Learned:
             thing.used = identity in used
             if identity in keep:
                 thing.settled = types[identity]
-                thing.sure = round(float(calibration.entity(keep[identity])), 3)
+                thing.sure = round(keep[identity], 3)
                 thing.kept = keep[identity] >= KEEP
         scene.readings = []
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ctxsync.engine.extraction.learned.sights import Sight
+
 _LEAST = 1e-4
 
 
@@ -29,27 +31,32 @@ def log_odds(chance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Slope and offset for statements, and for entities."""
+    """Slope and offset for statements of named things, and for those with a bare noun (`job`, `copy`) at an end.
 
-    statement_slope: float = 1.0
-    statement_offset: float = 0.0
-    entity_slope: float = 1.0
-    entity_offset: float = 0.0
+    A bare noun stands for something that is named elsewhere, and its statement is as often about another thing as the text
+    tells.
+    """
 
-    def statement(self, chance: float) -> float:
+    slope: float = 1.0
+    offset: float = 0.0
+    bare_slope: float = 1.0
+    bare_offset: float = 0.0
+
+    def statement(self, chance: float, *, bare: bool = False) -> float:
         """Return the confidence of a statement, 0 to 1."""
-        return 1 / (1 + math.exp(-(self.statement_slope * log_odds(chance) + self.statement_offset)))
-
-    def entity(self, chance: float) -> float:
-        """Return the confidence of an entity, 0 to 1."""
-        return 1 / (1 + math.exp(-(self.entity_slope * log_odds(chance) + self.entity_offset)))
+        slope, offset = (self.bare_slope, self.bare_offset) if bare else (self.slope, self.offset)
+        return 1 / (1 + math.exp(-(slope * log_odds(chance) + offset)))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return it as arrays for `numpy.savez`."""
-        values = (self.statement_slope, self.statement_offset, self.entity_slope, self.entity_offset)
-        return {"calibration": np.array(values, dtype=np.float64)}
+        return {"calibration": np.array((self.slope, self.offset, self.bare_slope, self.bare_offset), dtype=np.float64)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Calibration:
         """Return what `arrays` made."""
         return cls(*(float(value) for value in arrays["calibration"]))
+
+
+def is_bare(*sights: Sight) -> bool:
+    """Say whether one of two mentions is of a thing that has no name but one common noun."""
+    return any(sight.kind == "noun" and " " not in sight.thing.name for sight in sights)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ctxsync.engine.extraction.assertion import assertion
 from ctxsync.engine.extraction.base import Relation
 from ctxsync.engine.extraction.grammar import governor
+from ctxsync.engine.extraction.learned.calibration import is_bare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,6 +84,7 @@ def stated(
         by_rule = frozenset((id(left.thing), id(right.thing))) in told
         if not by_rule and anything < least:
             continue
+        bare = is_bare(left, right)
         chances = dict(zip(labels, row.tolist(), strict=True))
         del chances["none"]
         for label, chance in chances.items() if by_rule else ():
@@ -92,7 +94,7 @@ def stated(
             seen.add(key)
             if anything >= stands:
                 # That two things are related the model tells better than in which of ten ways: there the rule has a say.
-                sure = round(min(0.99, calibration.statement(max(chance, RULE_SAYS * anything))), 3)
+                sure = round(min(0.99, calibration.statement(max(chance, RULE_SAYS * anything), bare=bare)), 3)
                 made += [(head, tail, replace(relation, confidence=sure)) for head, tail, relation in ruled[key]]
         best = max(chances, key=lambda name: chances[name])
         unreal = not _DENIED.isdisjoint(features) or _unsaid(left, right)
@@ -101,7 +103,7 @@ def stated(
             continue
         seen.add(key)
         head, tail = (left.thing, right.thing) if best[-1] == ">" else (right.thing, left.thing)
-        sure = round(min(0.99, calibration.statement(chances[best])), 3)
+        sure = round(min(0.99, calibration.statement(chances[best], bare=bare)), 3)
         over = best[:-1] not in _DEEDS and _is_over(ends, features)
         made.append((head, tail, _relation(scene, frame, left, right, best, sure=sure, over=over)))
     # What rules state of things that were not judged as a pair is theirs alone.

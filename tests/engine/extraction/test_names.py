@@ -73,3 +73,9 @@ def test_a_name_before_a_common_noun_is_a_name_too(named: Named) -> None:
 
 def test_the_mark_of_a_possessor_is_no_part_of_its_name(named: Named) -> None:
     assert not any(name.endswith("'s") for name in named("My sister Nadia Okoro's boss lives in Graz."))
+
+
+def test_a_name_in_code_and_the_noun_behind_it_are_one_thing(reads: Reads) -> None:
+    found = reads.extract("The `tariff` job now runs on the Bremen cluster.")
+    assert {entity.name for entity in found.entities} >= {"tariff"}
+    assert "job" not in {entity.name for entity in found.entities}
