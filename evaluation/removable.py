@@ -59,6 +59,8 @@ RULES: tuple[tuple[str, str, str, Any], ...] = (
     ("names", "", "with_of", None),
     ("names", "", "behind_role", None),
     ("names", "", "common_head", False),
+    ("names", "", "signs", False),
+    ("mentions", "", "_with_head", None),
     ("cast", "Cast", "_longer", []),
     ("cast", "Cast", "_generic", None),
 )

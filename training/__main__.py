@@ -17,7 +17,8 @@ from ctxsync.engine.extraction.base import Identity
 from ctxsync.engine.extraction.builtin import Builtin
 from ctxsync.engine.extraction.chain import Chain
 from ctxsync.engine.extraction.learned import LOOK, NONE, STATE, WEIGHTS, Learned, judged_entities
-from ctxsync.engine.extraction.learned.calibration import Calibration, is_bare, log_odds
+from ctxsync.engine.extraction.learned.calibration import SURE, Calibration, log_odds
+from ctxsync.engine.extraction.learned.sights import is_bare
 from ctxsync.engine.schema import universal
 from evaluation import gold, redocred
 from training.data import Reader, Text, own_texts, pair_cases, thing_cases
@@ -30,18 +31,19 @@ if TYPE_CHECKING:
     from ctxsync.engine.extraction.learned.linear import Linear
 
 FOLDS = 5
-SURE = 0.8
 PROSE = "prose"
 # An article's labels say what the world knows of its things, a note's or mail's what the text says: articles count for
 # less, and have a copy of every feature to themselves, which takes up what is only theirs (Daumé 2007, "Frustratingly
 # easy domain adaptation").
 ARTICLE_WEIGHT, ARTICLE_THING_WEIGHT = 0.3, 0.5
+# Prose is more than half of our own texts and the lesser part of what people sync.
+PROSE_WEIGHT = 0.5
 ONLY_ARTICLES = "article|"
 
 
 @dataclass(slots=True)
 class Case:
-    """A pair: its features, its class, how much it counts, whether what the label says has ended or an end is bare; the text."""
+    """A pair of a text: its features, its class, how much it counts, whether what the label says has ended or an end is bare."""
 
     features: list[str]
     label: str
@@ -49,20 +51,23 @@ class Case:
     ended: bool
     bare: bool
     text: int
+    group: str
 
 
 def cases_of(number: int, text: Text, types: dict[int, str], keep: dict[int, float]) -> Iterator[Case]:
     """Yield the pairs of a text's things that are kept, or should be."""
     kept = {identity for identity, chance in keep.items() if chance >= LOOK}
     kept |= {identity for identity, label in text.labels.items() if label != NONE}
-    weight = ARTICLE_WEIGHT if text.group == "wiki" else 1.0
+    weight = {"wiki": ARTICLE_WEIGHT, PROSE: PROSE_WEIGHT}.get(text.group, 1.0)
     for k, (features, label, left, right, details) in enumerate(pair_cases(text, types, kept)):
         if text.group == "wiki":
             # Most of an article's pairs are nothing: every third of those counts for three.
             if label != NONE or k % 3 == 0:
-                yield Case(of_article(features), label, weight * (3 if label == NONE else 1), False, False, number)
+                yield Case(
+                    of_article(features), label, weight * (3 if label == NONE else 1), False, False, number, text.group
+                )
         else:
-            yield Case(features, label, weight, bool(details.get("ends")), is_bare(left, right), number)
+            yield Case(features, label, weight, bool(details.get("ends")), is_bare(left, right), number, text.group)
 
 
 def of_article(features: list[str]) -> list[str]:
@@ -84,7 +89,7 @@ def fit_pairs(cases: Sequence[Case]) -> Linear:
 
 def fit_ends(cases: Sequence[Case]) -> Linear:
     """Return the model that tells what has ended; articles do not label that."""
-    own = [c for c in cases if c.label != NONE and c.weight == 1.0]
+    own = [c for c in cases if c.label != NONE and c.group != "wiki"]
     return fit([c.features for c in own], ["ended" if c.ended else "holds" for c in own], strength=0.3)
 
 
@@ -144,17 +149,24 @@ def settled(arrays: Mapping[str, Any], calibration: Calibration) -> Calibration:
     Which statements of our training texts are right was told by names that a script had to match, and what a rule states is
     not among them: there fewer count as right than are.
     """
-    chain = Chain(universal(), Identity(), [Builtin(universal(), Identity(), learned=Learned(arrays))])
     rows = gold.rows_of("open")
+    chain = Chain(universal(), Identity(), [Builtin(universal(), Identity(), learned=Learned(arrays))])
     scores = [gold.scored(row, found) for row, found in zip(rows, gold.extracted(rows, chain), strict=True)]
-    judged = gold.judged(scores)
-    odds = np.array([log_odds(confidence) for confidence, _ in judged])
-    right = sum(right for _, right in judged)
+    order = sorted(gold.judged(scores), reverse=True)
+    right = np.array([right for _, right in order])
+    odds = np.array([log_odds(confidence) for confidence, _ in order])
     moves = np.arange(-200, 201) / 100
     said = [float((1 / (1 + np.exp(-(odds + move)))).sum()) for move in moves]
-    move = float(moves[int(np.abs(np.array(said) - right).argmin())])
-    print(f"  calibration: {calibration}, moved by {move:+.2f}")
-    return replace(calibration, offset=calibration.offset + move, bare_offset=calibration.bare_offset + move)
+    move = float(moves[int(np.abs(np.array(said) - right.sum()).argmin())])
+    likely = 1 / (1 + np.exp(-(odds + move)))
+    so_far = np.cumsum(right) / np.arange(1, len(order) + 1)
+    apart = np.append(np.diff(likely) < 0, True)
+    sure = float(likely[int(np.flatnonzero((so_far >= SURE) & apart).max())])
+    moved = replace(
+        calibration, offset=calibration.offset + move, bare_offset=calibration.bare_offset + move, sure=sure
+    )
+    print(f"  {moved}")
+    return moved
 
 
 def main() -> int:

@@ -157,6 +157,8 @@ IMPERATIVES = word_set("""add allow apply avoid bump call change check choose cl
 
 # Words that letters begin and end with; with a capital they look like a part of the name behind them.
 GREETINGS = word_set("hello hi hey dear thanks cheers welcome greetings morning regards best sincerely")
+# Words that letters end with: who signs stands behind them.
+CLOSINGS = word_set("regards sincerely wishes faithfully")
 
 # Nouns that stand for nothing in particular.
 EMPTY = word_set("""thing things way ways lot lots bit kind sort part parts time times day days week weeks month months year years hour hours

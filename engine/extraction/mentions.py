@@ -306,7 +306,7 @@ def _phrase(doc: Any, last: int, taken: Sequence[bool], labels: dict[int, Any]) 
     while mention.start < last and doc[mention.start].text in ("-", "&", "'"):
         mention.start += 1
     mention.name = names.joined(doc, mention.start, last + 1)
-    if not names.can_be_named(mention):
+    if not names.can_be_named(mention) or names.signs(doc, mention.start, last + 1):
         mention.name = ""
     if mention.name:
         vote_name(mention, words)

@@ -49,6 +49,11 @@ def with_of(doc: Any, start: int, last: int, taken: Sequence[bool], labels: dict
     return first if all(token.text[:1].isupper() or token.lower_ in _LINKS for token in words) else None
 
 
+def signs(doc: Any, start: int, end: int) -> bool:
+    """Say whether a name is that of who signs: the last words, behind `Kind regards,`."""
+    return end == len(doc) and start > 1 and doc[start - 1].text == "," and doc[start - 2].lower_ in g.CLOSINGS
+
+
 def can_be_named(mention: Mention) -> bool:
     """Say whether a phrase's words can name anything: no number, no time, no commit's id, no clause."""
     name = mention.name

@@ -137,3 +137,8 @@ def sights(blocks: Sequence[Parsed]) -> list[Sight]:
             if thing is not None and mention.end <= len(block.words):
                 found.append(Sight(thing, mention.kind, block, mention, mention.start, mention.end, mention.head))
     return found
+
+
+def is_bare(*found: Sight) -> bool:
+    """Say whether one of some mentions is of a thing that has no name but one common noun."""
+    return any(sight.kind == "noun" and " " not in sight.thing.name for sight in found)

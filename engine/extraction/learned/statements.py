@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ctxsync.engine.extraction.assertion import assertion
 from ctxsync.engine.extraction.base import Relation
 from ctxsync.engine.extraction.grammar import governor
-from ctxsync.engine.extraction.learned.calibration import is_bare
+from ctxsync.engine.extraction.learned.sights import is_bare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
