@@ -99,8 +99,10 @@ class Ablation:
         """Return what is found in texts, by their number."""
         extractor = self._builtin
         if schema is not None or arrays is not None:
-            extractor = Remembering(schema or self.schema, Identity(), learned=Learned(arrays or self.weights))
-            extractor._nlp, extractor.parses = self._builtin._nlp, self._builtin.parses  # noqa: SLF001
+            model = self._builtin._nlp  # noqa: SLF001  # loaded once for all
+            learned = Learned(arrays or self.weights)
+            extractor = Remembering(schema or self.schema, Identity(), load=lambda: model, learned=learned)
+            extractor.parses = self._builtin.parses
         chain = Chain(schema or self.schema, Identity(), [extractor])
         return dict(zip(at, others.predictions([self.texts[k] for k in at], chain), strict=True))
 

@@ -9,8 +9,8 @@ from ctxsync.engine.extraction import gazetteer, scene, votes
 from ctxsync.engine.extraction.base import Episode, Identity
 from ctxsync.engine.extraction.chain import Chain, build_chain
 from ctxsync.engine.schema import universal
-from evaluation import features, removable
-from evaluation.ablation import batches, report
+from evaluation import features, others, removable
+from evaluation.ablation import Ablation, batches, report
 from evaluation.removable import Removal
 
 SCHEMA = universal()
@@ -105,3 +105,11 @@ def test_the_report_says_whether_any_single_rule_moves_a_row_too_far() -> None:
 
 def _episode(text: str) -> Episode:
     return Episode("e", "text:e", "text", "", text, 1_779_271_200_000)
+
+
+@pytest.mark.skipif(others.scorer("score") is None, reason="no scorer in eval/ beside the repository")
+def test_an_extractor_that_lacks_nothing_finds_what_the_first_one_found() -> None:
+    bench = Ablation()
+    at = range(min(8, len(bench.texts)))
+    again = bench._predicted(at, schema=bench.schema, arrays=bench.weights)  # what each removal goes through
+    assert again == {k: bench._found[k] for k in at}
