@@ -39,13 +39,13 @@ format: $(READY)  ## Format the code.
 bench: $(READY)  ## Measure speed and size, each beside its baseline.
 	$(BIN)/python -m benchmarks
 
-eval: $(READY)  ## Measure the quality of extraction, and what each rule is worth (over half an hour).
+eval: $(READY)  ## Measure the quality of extraction, and what each rule is worth (some half an hour).
 	$(BIN)/python -m evaluation --ablation
 
-ablation: $(READY)  ## Remove every rule of tier 1 in turn (a quarter of an hour).
+ablation: $(READY)  ## Remove every rule of tier 1 in turn (seven minutes).
 	$(BIN)/python -m evaluation.ablation
 
-train: $(READY)  ## Train tier 1's models anew from the labelled episodes (some minutes).
+train: $(READY)  ## Train tier 1's models anew from the labelled episodes (eight minutes).
 	$(BIN)/python -m training
 
 lock:  ## Resolve requirements.lock anew from pyproject.toml (needs uv).
