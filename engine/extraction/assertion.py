@@ -34,18 +34,30 @@ REPORTED, AHEAD = 0.7, 0.6
 
 
 def assertion(verb: Any) -> tuple[float, str, bool]:
-    """Return how far a verb's statement is asserted (0: not at all), words that say it stopped, and if it lies ahead."""
+    """Return how far a verb's statement is asserted (0: not at all), words that say it stopped, and if it lies ahead.
+
+    The document remembers it: the rules ask of a verb for itself and for those under it, the learned models for each pair.
+    """
+    known = verb.doc.user_data
+    key = ("assertion", verb.i)
+    if key not in known:
+        known[key] = _assertion(verb)
+    found: tuple[float, str, bool] = known[key]
+    return found
+
+
+def _assertion(verb: Any) -> tuple[float, str, bool]:
     weight, stopped, ahead = 1.0, "", False
     if verb.sent.text.rstrip(" )\"'*_").endswith("?"):
         return 0.0, "", False
     children = list(verb.children)
     lowers = {child.lower_ for child in children}
-    words = verb.doc[verb.left_edge.i : verb.right_edge.i + 1].text.lower()
     if (
         any(child.dep_ == "neg" or child.lower_ == "never" for child in children)
         or "longer" in lowers
         or "anymore" in lowers
     ):
+        words = verb.doc[verb.left_edge.i : verb.right_edge.i + 1].text.lower()
         if "no longer" in words or "anymore" in words or "any more" in words or "any longer" in words:
             stopped = "no longer"
         else:

@@ -97,9 +97,10 @@ def stated(
                 sure = round(min(0.99, calibration.statement(max(chance, RULE_SAYS * anything), bare=bare)), 3)
                 made += [(head, tail, replace(relation, confidence=sure)) for head, tail, relation in ruled[key]]
         best = max(chances, key=lambda name: chances[name])
-        unreal = not _DENIED.isdisjoint(features) or _unsaid(left, right)
         key = _key_of(best, left, right)
-        if unreal or key in seen or chances[best] < (AGAINST_RULE if by_rule and anything >= stands else least):
+        if key in seen or chances[best] < (AGAINST_RULE if by_rule and anything >= stands else least):
+            continue
+        if not _DENIED.isdisjoint(features) or _unsaid(left, right):
             continue
         seen.add(key)
         head, tail = (left.thing, right.thing) if best[-1] == ">" else (right.thing, left.thing)
